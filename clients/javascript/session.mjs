@@ -1,9 +1,9 @@
-// What a program with the JavaScript client does in its life; it ends with an error where an answer is not the expected one.
+// A session with the JavaScript client: typed objects, an informer, custom resources. An unexpected answer ends it with an error.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
-// The package is not beside this file: the first argument is the folder that has it.
+// The package is not beside this file: the first argument is its folder.
 const k8s = createRequire(`${process.argv[2]}/`)('@kubernetes/client-node');
 
 const namespace = 'javascript';
@@ -38,7 +38,7 @@ async function refused(code, call) {
   assert.fail(`not refused with ${code}`);
 }
 
-// Typed objects: made, read, changed in several ways, listed by label, deleted.
+// Typed objects: created, read, updated in several ways, listed by label, deleted.
 async function typedObjects(core) {
   const body = { metadata: { name: 'a', labels: { app: 'a' } }, data: { k: '1' } };
   const made = await core.createNamespacedConfigMap({ namespace, body });
@@ -58,7 +58,7 @@ async function typedObjects(core) {
   await refused(404, core.readNamespacedConfigMap({ name: 'a', namespace }));
 }
 
-// An informer lists, goes on with a watch, and sees what happens, in order.
+// An informer lists, watches from there, and receives every event in order.
 async function informer(config, core) {
   const seen = [];
   const path = `/api/v1/namespaces/${namespace}/secrets`;
@@ -83,7 +83,7 @@ async function informer(config, core) {
   assert.deepEqual(seen, ['add s', 'update s', 'delete s']);
 }
 
-// A kind of one's own, with the client of objects that finds kinds by discovery, and by server-side apply.
+// A custom resource, with the object API that finds kinds by discovery, and by server-side apply.
 async function definitions(config) {
   const objects = k8s.KubernetesObjectApi.makeApiClient(config);
   await objects.create(definition);

@@ -1,4 +1,4 @@
-"""What a program with the Python client does in its life; it ends with an error where an answer is not the expected one."""
+"""A session with the Python client: typed objects, pages, watches, custom resources. An unexpected answer ends it with an error."""
 
 import threading
 
@@ -44,7 +44,7 @@ def refused(code, call, *arguments, **options):
 
 
 def typed_objects(core):
-    """Typed objects: made, read, changed in three ways, listed by label, deleted."""
+    """Typed objects: created, read, updated in three ways, listed by label, deleted."""
     body = client.V1ConfigMap(
         metadata=client.V1ObjectMeta(name="a", labels={"app": "a"}), data={"k": "1"})
     made = core.create_namespaced_config_map(SPACE, body)
@@ -82,7 +82,7 @@ def pages(core):
 
 
 def watching(core):
-    """A watch sees what happens after the list that it goes on from, in order."""
+    """A watch from the resource version of a list receives every later event, in order."""
     start = core.list_namespaced_secret(SPACE).metadata.resource_version
 
     def write():
@@ -103,7 +103,7 @@ def watching(core):
 
 
 def definitions(api, dynamic_client):
-    """A kind of one's own, through the dynamic client and its discovery."""
+    """A custom resource, through the dynamic client and its discovery."""
     utils.create_from_dict(api, DEFINITION)
     custom = client.CustomObjectsApi(api)
     place = ("python.example.com", "v1", SPACE, "lamps")
@@ -124,7 +124,7 @@ def definitions(api, dynamic_client):
 
 
 def workloads(api):
-    """A Deployment with what the server fills in, its scale, and its status."""
+    """A Deployment with its defaults, its scale, and its status."""
     apps = client.AppsV1Api(api)
     utils.create_from_dict(api, {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": SPACE},

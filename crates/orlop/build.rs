@@ -1,5 +1,5 @@
 //! Lays the functions that a start runs side by side, where `ORLOP_LAYOUT` names a list of them: `cargo xtask dist` records one
-//! (docs/adr/0018-functions-of-the-start-lie-together.md).
+//! (docs/adr/0018-link-order-of-startup-functions.md).
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Advisories: whether a dependency has one, where the database of them is reachable.
+//! Checks the dependencies for advisories, if the advisory database is reachable.
 
 use std::{
     process::{Command, Stdio},
@@ -11,10 +11,10 @@ use crate::{steps::cargo, tools::is_on_path};
 /// The database that cargo-deny fetches.
 const DATABASE: &str = "https://github.com/rustsec/advisory-db";
 
-/// A network that does not answer by then does not have it.
+/// Time limit of the connection to the database.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is known of advisories.
+/// Result of the check for advisories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisories {
     /// No dependency has one.
@@ -55,7 +55,7 @@ impl Advisories {
         }
     }
 
-    /// Fails for an advisory, and in strict mode for the missing tool; a database that is out of reach is nobody's mistake.
+    /// Fails for an advisory, and in strict mode for the missing tool; an unreachable database is no failure.
     pub fn verdict(self, is_strict: bool) -> Result<(), String> {
         match self {
             Self::Some => Err("a dependency has an advisory".to_owned()),

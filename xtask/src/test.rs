@@ -13,8 +13,11 @@ const STEPS: [Step; 5] = [
     Step { name: "clippy", arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"] },
     Step { name: "alone", arguments: &["run", "--quiet", "--package", "xtask", "--", "alone"] },
     Step { name: "schema", arguments: &["run", "--quiet", "--package", "schema-gen", "--", "--check"] },
-    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
+    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast", "--config", RUNNER] },
 ];
+
+/// Runs each test binary under a time limit, so that a test that hangs fails the run: libtest has printed its name by then.
+const RUNNER: &str = "target.'cfg(unix)'.runner = ['timeout', '--foreground', '--kill-after=10', '1500']";
 
 /// The command line of `cargo xtask test`.
 #[derive(Clone, Copy)]

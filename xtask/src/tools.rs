@@ -22,7 +22,7 @@ struct Tool {
     is_required: bool,
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool {
         name: "PostgreSQL's server programs",
         package: "postgresql",
@@ -35,6 +35,7 @@ const TOOLS: [Tool; 5] = [
         is_there: || is_on_path("kubectl"),
         is_required: true,
     },
+    Tool { name: "timeout", package: "coreutils", is_there: || is_on_path("timeout"), is_required: true },
     Tool { name: "Python with venv", package: "python3-venv", is_there: has_venv, is_required: false },
     Tool { name: "Node", package: "nodejs", is_there: || is_on_path("node"), is_required: false },
     Tool { name: "npm", package: "npm", is_there: || is_on_path("npm"), is_required: false },

@@ -1,6 +1,6 @@
-// Command informers checks a server with what controllers are made of: typed clients and shared informers, over protobuf.
+// Command informers checks a server with the parts of a controller: typed clients and shared informers, over protobuf.
 //
-// It fails with a sentence, or prints what it saw.
+// It fails with a message, or prints the received events.
 package main
 
 import (
@@ -104,7 +104,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// accountIsThere waits for what every Pod needs, which a controller makes in a new namespace. A server waits for it as well, but not for long.
+// accountIsThere waits for the service account that every Pod needs and that a controller creates in a new namespace. The server waits for it, too, but not for long.
 func accountIsThere(ctx context.Context, client kubernetes.Interface) error {
 	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().ServiceAccounts("informers").Get(ctx, "default", metav1.GetOptions{})
@@ -126,7 +126,7 @@ func tell(events chan<- string, kind string) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// expect waits for an event; others may come before it.
+// expect waits for an event; other events may come before it.
 func expect(ctx context.Context, events <-chan string, wanted string) error {
 	for {
 		select {

@@ -1,4 +1,4 @@
-// Command kubectl is Kubernetes' own client, built from the published library, so that tests can run the version that they are about.
+// Command kubectl is Kubernetes' own client, built from the published library, so that tests run a fixed version.
 package main
 
 import (

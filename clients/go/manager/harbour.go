@@ -15,12 +15,12 @@ import (
 
 const finalizer = "sea.example.com/log"
 
-// Harbour keeps a log, a ConfigMap, of each ship.
+// Harbour keeps a log, which is a ConfigMap, for each ship.
 type Harbour struct {
 	client.Client
 }
 
-// Reconcile makes the log say what the ship is, or takes it away with the ship.
+// Reconcile writes the state of the ship into its log, or deletes the log with the ship.
 func (harbour *Harbour) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var ship Ship
 	if err := harbour.Get(ctx, request.NamespacedName, &ship); err != nil {

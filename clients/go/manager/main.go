@@ -1,8 +1,8 @@
-// Command manager checks a server with a controller as people write them: a manager of controller-runtime with leader election
-// and a cache, a reconciler of a custom kind that owns a built-in one, server-side apply, a status, a finalizer, and webhooks that
-// change and judge the kind.
+// Command manager checks a server with a typical controller: a manager of controller-runtime with leader election
+// and a cache, a reconciler of a custom kind that owns a built-in one, server-side apply, a status, a finalizer, and mutating
+// and validating webhooks for the kind.
 //
-// It fails with a sentence, or prints what it saw.
+// It fails with a message, or prints the observed state.
 package main
 
 import (
@@ -45,9 +45,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	definitions := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}}
-	if _, err := envtest.InstallCRDs(config, definitions); err != nil {
-		return fmt.Errorf("install the definition: %w", err)
+	crds := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{shipCRD()}}
+	if _, err := envtest.InstallCRDs(config, crds); err != nil {
+		return fmt.Errorf("install the CRD: %w", err)
 	}
 	hooks := webhooks()
 	if err := hooks.PrepWithoutInstalling(); err != nil {
@@ -68,7 +68,7 @@ func run(ctx context.Context) error {
 	return errors.Join(checked, <-ended, hooks.Cleanup())
 }
 
-// serveWebhooks waits until the manager's server listens, then has the API server ask it.
+// serveWebhooks waits until the manager's webhook server listens, then creates the webhook configurations.
 func serveWebhooks(ctx context.Context, manager ctrl.Manager, hooks *envtest.WebhookInstallOptions) error {
 	started := manager.GetWebhookServer().StartedChecker()
 	if err := eventually(ctx, func() (bool, error) { return started(nil) == nil, nil }); err != nil {
@@ -104,7 +104,7 @@ func newManager(config *rest.Config, hooks *envtest.WebhookInstallOptions) (ctrl
 	return manager, ctrl.NewControllerManagedBy(manager).For(&Ship{}).Owns(&corev1.ConfigMap{}).Complete(harbour)
 }
 
-// check does what users of the kind do, and waits for what the reconciler makes of it.
+// check creates and changes ships like a user, and waits for the reconciler's result.
 func check(ctx context.Context, manager ctrl.Manager) error {
 	direct, err := client.New(manager.GetConfig(), client.Options{Scheme: manager.GetScheme()})
 	if err != nil {
@@ -156,7 +156,7 @@ func logged(ctx context.Context, reader client.Reader, key client.ObjectKey, wan
 	return nil
 }
 
-// removed repairs a deleted log, then deletes the ship: its finalizer takes the log along, and the cache sees both go.
+// removed deletes the log, which the reconciler restores, then the ship: its finalizer deletes the log, and the cache sees both deletions.
 func removed(ctx context.Context, manager ctrl.Manager, direct client.Client, key client.ObjectKey) error {
 	log := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := direct.Delete(ctx, log); err != nil {

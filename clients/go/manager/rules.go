@@ -20,10 +20,10 @@ const (
 	anchored = "sea.example.com/anchored"
 )
 
-// Rules are what the manager's webhooks know of ships.
+// Rules are the manager's webhooks for ships.
 type Rules struct{}
 
-// Default gives every ship a flag.
+// Default sets the flag of every ship.
 func (Rules) Default(_ context.Context, ship *Ship) error {
 	if ship.Labels[flag] == "" {
 		metav1.SetMetaDataLabel(&ship.ObjectMeta, flag, "white")
@@ -50,7 +50,7 @@ func (Rules) ValidateUpdate(_ context.Context, old, ship *Ship) (admission.Warni
 	return nil, nil
 }
 
-// ValidateDelete keeps what lies at anchor.
+// ValidateDelete refuses the deletion of a ship at anchor.
 func (Rules) ValidateDelete(_ context.Context, ship *Ship) (admission.Warnings, error) {
 	if ship.Annotations[anchored] != "" {
 		return nil, fmt.Errorf("the ship is anchored")
@@ -83,14 +83,14 @@ func webhooks() envtest.WebhookInstallOptions {
 	}
 }
 
-// warnings are those that the server sent last.
+// warnings are the last ones that the server sent.
 type warnings struct{ seen []string }
 
 func (handler *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	handler.seen = append(handler.seen, text)
 }
 
-// ruled does what the webhooks refuse, warn of and change.
+// ruled makes requests that the webhooks refuse, warn about and mutate.
 func ruled(ctx context.Context, manager ctrl.Manager) error {
 	heard := &warnings{}
 	config := rest.CopyConfig(manager.GetConfig())

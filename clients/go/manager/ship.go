@@ -9,7 +9,7 @@ import (
 
 var groupVersion = schema.GroupVersion{Group: "sea.example.com", Version: "v1"}
 
-// Ship is the kind that the manager looks after.
+// Ship is the kind that the manager reconciles.
 type Ship struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,33 +17,33 @@ type Ship struct {
 	Status            ShipStatus `json:"status,omitempty"`
 }
 
-// ShipSpec is what a ship should be.
+// ShipSpec is the desired state of a ship.
 type ShipSpec struct {
 	Masts int32  `json:"masts"`
 	Rig   string `json:"rig,omitempty"`
 }
 
-// ShipStatus is what became of it.
+// ShipStatus is the observed state of a ship.
 type ShipStatus struct {
 	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
 	Log                string `json:"log,omitempty"`
 }
 
-// ShipList is several of them.
+// ShipList is a list of ships.
 type ShipList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Ship `json:"items"`
 }
 
-// DeepCopyObject makes it an object of the API.
+// DeepCopyObject implements runtime.Object.
 func (ship *Ship) DeepCopyObject() runtime.Object {
 	copied := *ship
 	ship.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
 	return &copied
 }
 
-// DeepCopyObject makes it an object of the API.
+// DeepCopyObject implements runtime.Object.
 func (list *ShipList) DeepCopyObject() runtime.Object {
 	copied := *list
 	list.ListMeta.DeepCopyInto(&copied.ListMeta)
@@ -59,8 +59,8 @@ func register(scheme *runtime.Scheme) {
 	metav1.AddToGroupVersion(scheme, groupVersion)
 }
 
-// definition has a default, a rule, a status, and a field that can be selected by.
-func definition() *apiextensionsv1.CustomResourceDefinition {
+// shipCRD is the CRD of ships: it has a default, a rule, a status, and a selectable field.
+func shipCRD() *apiextensionsv1.CustomResourceDefinition {
 	type props = apiextensionsv1.JSONSchemaProps
 	spec := props{
 		Type: "object", Required: []string{"masts"},

@@ -1,4 +1,4 @@
-//! Bodies of answers: a few bytes, or a stream that is written while it is read from the store.
+//! Response bodies: bytes, or a stream that is written while the store is read.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::gate::Slot;
 
-/// The stream broke: the client sees the connection end early, which it takes as an error.
+/// The stream broke. The connection ends early, which clients treat as an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Aborted;
 
@@ -32,38 +32,38 @@ impl From<Infallible> for Aborted {
 
 type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, Aborted>> + Send>>;
 
-/// The body of an answer.
+/// A response body.
 pub enum Body {
-    /// All of it at once.
+    /// All bytes at once.
     Full(Bytes),
-    /// Piece by piece.
+    /// A stream of chunks.
     Chunks(Chunks),
-    /// Either of them, with a slot that is taken until it has gone.
+    /// Either of them, with the slot of its request.
     Held(Box<Held>),
 }
 
-/// A body and the slot that it takes.
+/// A body that holds a slot until it is sent.
 pub struct Held {
     body: Body,
     _slot: Slot,
 }
 
-/// In the extensions of a response: when its body ends by itself, whether or not somebody reads it until then.
+/// Response extension: the time at which the body ends by itself, read or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends(pub Instant);
 
 impl Body {
-    /// A body that is written as the stream yields.
+    /// A streamed body.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + 'static) -> Self {
         Self::Chunks(Box::pin(chunks))
     }
 
-    /// The same body, which keeps the slot of its request until it has gone.
+    /// Holds the slot of the request until the body is sent.
     pub(crate) fn holding(self, slot: Slot) -> Self {
         Self::Held(Box::new(Held { body: self, _slot: slot }))
     }
 
-    /// Whether all of it is there already.
+    /// Whether all bytes are available.
     pub(crate) fn is_whole(&self) -> bool {
         match self {
             Self::Full(_) => true,
@@ -72,7 +72,7 @@ impl Body {
         }
     }
 
-    /// The next piece. A panic of the stream goes on to the caller.
+    /// The next chunk. A panic of the stream propagates to the caller.
     pub(crate) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
         match self {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
@@ -82,7 +82,7 @@ impl Body {
         }
     }
 
-    /// No bytes at all.
+    /// An empty body.
     pub fn empty() -> Self {
         Self::Full(Bytes::new())
     }
@@ -107,7 +107,7 @@ impl http_body::Body for Body {
             Ok(polled) => polled.map(|next| next.map(|chunk| chunk.map(Frame::data))),
             Err(panic) => {
                 let panic = tasks::panic_text(&*panic);
-                tracing::error!(panic, "apiserver panicked while it wrote a response body; the stream ends");
+                tracing::error!(panic, "panic while writing a response body; ending the stream");
                 *body = Self::empty();
                 Poll::Ready(Some(Err(Aborted)))
             }

@@ -1,4 +1,4 @@
-//! The built-in kinds: rows of a table, and one strategy that asks the schema and the rules of the kind.
+//! The built-in kinds: rows of a table, and one strategy that uses the schema and the rules of a kind.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kinds::apply::{Node, Reset};
 use kinds::conversion::conversion;
-use kinds::resources::{self, Part, Row, Version};
+use kinds::resources::{self, Row, SubresourceRow, Version};
 use kinds::schema::{self, Schema, TypeId, check};
 use kinds::structural::rules::Verdict;
 use kinds::validation::validate_standard_finalizers;
@@ -21,12 +21,12 @@ use crate::request::verb::{Verb, Verbs};
 use crate::reviews;
 use crate::verbs::nodes;
 
-/// Every built-in resource type that can be served: one whose objects are stored, or answered at once.
+/// The built-in resource types that are served by default.
 pub(crate) fn all() -> Vec<ResourceType> {
     of_table(resources::TABLE)
 }
 
-/// Built-in resource types that are served only where somebody asks for them: those of one group and version.
+/// The built-in resource types of an API that is off by default.
 pub(crate) fn on_request(group: &str, version: &str) -> Vec<ResourceType> {
     let found = resources::ON_REQUEST.iter().position(|of| of.group == group && of.version == version);
     found.map(|at| of_table(&resources::ON_REQUEST[at..=at])).unwrap_or_default()
@@ -45,7 +45,7 @@ fn of_table(table: &'static [Version]) -> Vec<ResourceType> {
 }
 
 fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
-    let has_status = row.subresources.iter().any(|part| part.name == "status");
+    let has_status = row.subresources.iter().any(|entry| entry.name == "status");
     let rules = kinds::rules(of.group, row.kind).unwrap_or_else(|| kinds::plain_rules(has_status));
     let type_id = schema::builtin()
         .by_kind(of.group, of.version, row.kind)
@@ -55,12 +55,14 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type.categories = texts(row.categories);
     resource_type.namespaced = row.namespaced;
     resource_type.verbs = verbs(row.verbs);
-    // Parts without rules cannot be served.
-    let is_served = |part: &&Part| {
-        part.name == "scale" || nodes::lead_to(of.group, part.name) || rules.subresource(part.name).is_some()
+    // A subresource without rules cannot be served.
+    let is_served = |entry: &&SubresourceRow| {
+        entry.name == "scale"
+            || nodes::needs_node(of.group, entry.name)
+            || rules.subresource(entry.name).is_some()
     };
-    let parts = row.subresources.iter().filter(is_served);
-    resource_type.subresources = parts.map(subresource).collect();
+    let served = row.subresources.iter().filter(is_served);
+    resource_type.subresources = served.map(subresource).collect();
     resource_type.stored_as = row.stored_as.map(|(group, version)| StoredAs {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -81,8 +83,8 @@ fn resource_type(of: &Version, row: &'static Row) -> ResourceType {
     resource_type
 }
 
-/// A type of version 1 that no path leads to: its objects are parts of others, or what is done to them.
-pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
+/// A `v1` type without a path: its objects are subresource objects such as Scale, Binding or Eviction.
+pub(crate) fn without_path(group: &'static str, kind: &'static str) -> ResourceType {
     let type_id = schema::builtin()
         .by_kind(group, "v1", kind)
         .expect("a test reads them from the schema with all others");
@@ -95,12 +97,12 @@ pub(crate) fn alone(group: &'static str, kind: &'static str) -> ResourceType {
     alone
 }
 
-fn subresource(part: &Part) -> Subresource {
+fn subresource(entry: &SubresourceRow) -> Subresource {
     let text = str::to_owned;
     Subresource {
-        name: text(part.name),
-        kind: part.kind.map(|(group, version, kind)| (text(group), text(version), text(kind))),
-        verbs: verbs(part.verbs),
+        name: text(entry.name),
+        kind: entry.kind.map(|(group, version, kind)| (text(group), text(version), text(kind))),
+        verbs: verbs(entry.verbs),
     }
 }
 
@@ -118,7 +120,7 @@ struct BuiltIn {
     rules: &'static KindRules,
     type_id: TypeId,
     selectable: Vec<Cow<'static, str>>,
-    /// Group, kind, and whether it has a status of its own.
+    /// Group, kind, and whether it has a status subresource.
     kind: (&'static str, &'static str, bool),
     empty: OnceLock<Object>,
 }
@@ -157,7 +159,7 @@ impl Strategy for BuiltIn {
         self.rules.allocate.map_or(Ok(()), |allocate| allocate(new, old, pool))
     }
 
-    fn claims(&self, object: &Object) -> BTreeSet<Claim> {
+    fn allocations(&self, object: &Object) -> BTreeSet<Claim> {
         (self.rules.claims)(object)
     }
 
@@ -177,7 +179,7 @@ impl Strategy for BuiltIn {
 
     fn prepare_update(&self, new: &mut Object, old: &Object, subresource: &str) {
         match self.rules.subresource(subresource) {
-            Some(part) => (part.prepare_update)(new, old),
+            Some(entry) => (entry.prepare_update)(new, old),
             None => (self.rules.prepare_update)(new, old),
         }
     }
@@ -189,7 +191,7 @@ impl Strategy for BuiltIn {
     fn validate_update(&self, new: &Object, old: &Object, subresource: &str) -> Verdict {
         let mut errors = self.finalizers(new);
         errors.extend(match self.rules.subresource(subresource) {
-            Some(part) => (part.validate_update)(new, old),
+            Some(entry) => (entry.validate_update)(new, old),
             None => (self.rules.validate_update)(new, old),
         });
         errors.into()
@@ -231,7 +233,7 @@ impl Strategy for BuiltIn {
         Some((schema::builtin(), self.type_id))
     }
 
-    fn parts(&self) -> Node<'_> {
+    fn field_ownership(&self) -> Node<'_> {
         Node::of_type(schema::builtin(), self.type_id)
     }
 
@@ -289,7 +291,7 @@ impl Strategy for BuiltIn {
     }
 }
 
-/// The columns that Kubernetes prints for a kind.
+/// The printer columns of a kind.
 struct Columns(&'static KindRules);
 
 impl TableRenderer for Columns {
@@ -322,7 +324,7 @@ mod tests {
         }
         assert!(all().len() > 50);
         for (group, kind) in [("autoscaling", "Scale"), ("policy", "Eviction"), ("", "Binding")] {
-            assert_eq!(alone(group, kind).kind, kind);
+            assert_eq!(without_path(group, kind).kind, kind);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! gzip, for answers that are long enough to be worth it, as kube-apiserver does.
+//! gzip compression of large responses, as in kube-apiserver.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use crate::body::{Aborted, Body};
 
-/// Shorter answers are sent as they are.
-const WORTH_IT: usize = 128 * 1024;
+/// Smaller responses are not compressed.
+const MIN_BYTES: usize = 128 * 1024;
 
-/// Whether the client takes gzip.
+/// Whether the client accepts gzip.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|clause| {
@@ -24,13 +24,13 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The same answer, compressed if it is long. Of a stream only the beginning is read here.
+/// Compresses a response if it is large. Reads only the beginning of a stream.
 pub(crate) async fn compress(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let (body, is_compressed) = match body {
-        Body::Full(bytes) if bytes.len() >= WORTH_IT => (once(&bytes), true),
+        Body::Full(bytes) if bytes.len() >= MIN_BYTES => (once(&bytes), true),
         Body::Full(bytes) => (Body::Full(bytes), false),
-        Body::Chunks(chunks) => long_enough(chunks).await,
+        Body::Chunks(chunks) => compress_if_large(chunks).await,
         held @ Body::Held(_) => (held, false),
     };
     if is_compressed {
@@ -47,13 +47,13 @@ fn once(bytes: &[u8]) -> Body {
     out.into()
 }
 
-/// Reads a stream until it is known to be long, or has ended.
-async fn long_enough(
+/// Reads a stream until it is large enough, or ends.
+async fn compress_if_large(
     mut chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + Unpin + 'static,
 ) -> (Body, bool) {
     let mut read = Vec::new();
     let mut length = 0;
-    while length < WORTH_IT {
+    while length < MIN_BYTES {
         match chunks.next().await {
             Some(Ok(chunk)) => {
                 length += chunk.len();
@@ -80,7 +80,7 @@ fn compressed(chunks: impl Stream<Item = Result<Bytes, Aborted>> + Send + Unpin 
             match chunks.next().await {
                 Some(Ok(chunk)) => {
                     let out = gzip.push(&chunk);
-                    // The encoder collects: not every chunk gives bytes.
+                    // The encoder buffers: not every chunk yields bytes.
                     if !out.is_empty() {
                         return Some((Ok(out), Some((chunks, gzip))));
                     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_say_whether_they_take_it() {
+    fn accept_encoding_decides_about_gzip() {
         for value in ["gzip", "deflate, gzip;q=0.5", "GZIP", "br,gzip"] {
             assert!(is_wanted(&asks(value)), "{value}");
         }
@@ -145,9 +145,9 @@ mod tests {
 
     #[tokio::test]
     async fn only_long_answers_are_compressed_and_none_is_changed() {
-        for length in [0, 10, WORTH_IT - 1, WORTH_IT, 3 * WORTH_IT + 7] {
+        for length in [0, 10, MIN_BYTES - 1, MIN_BYTES, 3 * MIN_BYTES + 7] {
             let bytes: Vec<u8> = (0..length).map(|i| u8::try_from(i % 251).unwrap()).collect();
-            let is_long = length >= WORTH_IT;
+            let is_long = length >= MIN_BYTES;
             assert_eq!(read(Body::from(bytes.clone())).await, (is_long, bytes.clone()), "{length}");
             let chunks: Vec<_> = bytes.chunks(1000).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
             assert_eq!(read(Body::stream(stream::iter(chunks))).await, (is_long, bytes), "{length}");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_breaks_stays_broken() {
+    async fn a_broken_stream_stays_broken_when_compressed() {
         for length in [1, 200] {
             let mut chunks: Vec<_> = vec![Ok(Bytes::from(vec![b'x'; 1024])); length]
                 .into_iter()

@@ -1,8 +1,8 @@
-//! The informer: lists a resource as of one revision, watches from there, and feeds an index of it.
+//! The informer: lists a resource as of one revision, watches from there, and feeds an index.
 //!
-//! A relist replaces the index at once, so a reader never sees a half-empty state. A write waits at the informer's [`Position`]
-//! until this server enforces it. A controller that reads the state by itself is woken by a [`Trigger`]. Everything in this crate that
-//! follows objects does it here, so a lost history is handled once.
+//! A relist replaces the index at once, so a reader never sees a partial state. A write waits at the informer's [`Position`]
+//! until this server enforces it. A controller that reads the state by itself is woken by a [`Trigger`]. This is the only
+//! list-and-watch loop of the crate, so a lost history is handled once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,57 +17,57 @@ use tokio::time::{sleep, timeout};
 
 use crate::pages::Pages;
 
-/// How long to wait before a list or watch that failed is tried again.
+/// Delay before a failed list or watch is retried.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long a writer waits until its write is enforced.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait of a write for the informers.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// State that an informer feeds. Calls come from one task, in the order of the log.
+/// The state that an informer feeds. Calls come from one task, in the order of the log.
 pub(crate) trait Index: Send + Sync + 'static {
-    /// The next state, while a list is read.
+    /// The next state while a list is read.
     type Fresh: Default + Send;
 
-    /// Whether the index needs the objects that are there; if not, they are not read.
+    /// Whether the index needs the listed objects; if not, they are not read.
     const IS_LISTED: bool = true;
 
-    /// Takes an object of the list into the next state.
+    /// Adds a listed object to the next state.
     fn gather(&self, fresh: &mut Self::Fresh, object: Stored);
 
-    /// Puts the next state in place of the present one.
+    /// Replaces the state.
     fn reset(&self, fresh: Self::Fresh);
 
-    /// Applies changes to the present state.
+    /// Applies events to the state.
     fn apply(&self, events: &[Event]);
 }
 
-/// How far an informer has come.
+/// The progress of an informer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reached {
-    /// The index has everything up to here.
+    /// The index has all changes up to this revision.
     pub revision: Revision,
-    /// Whether it gets any further.
+    /// The phase of the informer.
     pub phase: Phase,
 }
 
-/// Where an informer is on its way.
+/// The phase of an informer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Before the first list.
     #[default]
     Starting,
-    /// The index follows the log.
+    /// The index is current.
     Synced,
-    /// The watch failed or expired; the index is what it was until all is listed again.
+    /// The watch failed or expired; the index is stale until the next list.
     Lost,
-    /// The informer is gone, by a panic too.
+    /// The informer ended, possibly by a panic.
     Ended,
 }
 
-/// The position of an informer. Clones are the same.
+/// The position of an informer, shared by its clones.
 #[derive(Clone, Default)]
 pub(crate) struct Position(Arc<watch::Sender<Reached>>);
 
-/// A write was committed, and an informer has not seen it in time.
+/// An informer has not seen a committed write in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Behind;
 
@@ -84,15 +84,15 @@ impl Position {
         self.0.borrow().phase
     }
 
-    /// Rings when the index has changed.
+    /// Signals changes of the index.
     pub fn changes(&self) -> watch::Receiver<Reached> {
         self.0.subscribe()
     }
 
-    /// Waits until the index has a revision, but not for ever: a database that has just taken a write may be out of reach for reads.
+    /// Waits until the index has a revision, up to a timeout: the database may become unreachable after a write.
     pub async fn wait_for(&self, revision: Revision) -> Result<(), Behind> {
         let mut changes = self.changes();
-        match timeout(PATIENCE, changes.wait_for(|reached| reached.revision >= revision)).await {
+        match timeout(TIMEOUT, changes.wait_for(|reached| reached.revision >= revision)).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Behind),
         }
@@ -102,9 +102,9 @@ impl Position {
 /// The positions of the informers of a server.
 #[derive(Default)]
 pub(crate) struct Informers {
-    /// Those that last as long as the server, by resource.
+    /// The informers of the server itself, by resource.
     lasting: HashMap<Resource, Vec<Position>>,
-    /// Those of controllers, as long as they are there.
+    /// The informers of controllers, while they exist.
     of_controllers: Mutex<Vec<Weak<watch::Sender<Reached>>>>,
 }
 
@@ -114,7 +114,7 @@ impl Informers {
         self.lasting.entry(resource).or_default().push(position);
     }
 
-    /// Registers an informer that a controller starts later. It is forgotten when the informer is gone.
+    /// Registers an informer that a controller starts later, for as long as it exists.
     pub fn register(&self) -> Position {
         let position = Position::default();
         let mut positions = self.of_controllers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ impl Informers {
         Ok(())
     }
 
-    /// Whether all indexes follow the log, and every controller hears of changes.
+    /// Whether all indexes are current, and every trigger watches.
     pub fn are_synced(&self) -> bool {
         let positions = self.of_controllers.lock().unwrap_or_else(PoisonError::into_inner);
         let of_controllers = positions.iter().filter_map(Weak::upgrade).map(Position);
@@ -139,24 +139,24 @@ impl Informers {
         all.all(|position| position.phase() == Phase::Synced)
     }
 
-    /// Whether all of the server's own informers have filled their index once, and run.
+    /// Whether all informers of the server itself have listed once, and run.
     pub fn are_running(&self) -> bool {
         self.lasting.keys().all(|resource| self.is_running(resource))
     }
 
-    /// Whether a resource has an informer as long as the server is there.
+    /// Whether a resource has an informer of the server itself.
     pub fn has(&self, resource: &Resource) -> bool {
         self.lasting.contains_key(resource)
     }
 
-    /// Whether the informers of one resource have filled their index once, and run.
+    /// Whether the informers of one resource have listed once, and run.
     pub fn is_running(&self, resource: &Resource) -> bool {
         let mut positions = self.lasting.get(resource).into_iter().flatten();
         positions.all(|position| matches!(position.phase(), Phase::Synced | Phase::Lost))
     }
 }
 
-/// Keeps an index of a resource.
+/// An informer of one resource.
 pub(crate) struct Informer<I> {
     scope: WatchScope,
     index: I,
@@ -164,12 +164,12 @@ pub(crate) struct Informer<I> {
 }
 
 impl<I: Index> Informer<I> {
-    /// An informer of all objects of a resource that moves this position on.
+    /// An informer of all objects of a resource.
     pub fn new(resource: Resource, index: I, position: Position) -> Self {
         Self { scope: WatchScope::all(resource), index, position }
     }
 
-    /// Fills the index, and gives the task that follows the log until it is dropped.
+    /// Lists the resource, and returns the task that watches it until dropped.
     pub async fn start(
         self,
         store: &Store,
@@ -178,7 +178,7 @@ impl<I: Index> Informer<I> {
         Ok(self.follow(store.clone(), watch))
     }
 
-    /// As [`Informer::start`], but tries until the index is filled.
+    /// Like [`Informer::start`], but retries until the index is filled.
     pub async fn start_patiently(self, store: &Store) -> impl Future<Output = ()> + Send + use<I> {
         let watch = self.list_patiently(store).await;
         self.follow(store.clone(), watch)
@@ -192,7 +192,7 @@ impl<I: Index> Informer<I> {
                     self.position.enter(Phase::Lost);
                     watch = self.list_patiently(&store).await;
                 }
-                // Whether the next read succeeds shows only with the next event, so all is listed again.
+                // A failed read may have lost events, so list again.
                 Err(error) => {
                     self.position.enter(Phase::Lost);
                     self.pause(&error).await;
@@ -244,23 +244,23 @@ impl<I: Index> Informer<I> {
 }
 
 impl<I> Drop for Informer<I> {
-    /// An informer that is gone, by a panic too, follows nothing any more.
+    /// Marks the position as ended, after a panic too.
     fn drop(&mut self) {
         self.position.enter(Phase::Ended);
     }
 }
 
-/// Wakes a controller when objects of some scopes change: an informer for each scope, without an index.
+/// Wakes a controller when objects in some scopes change: an informer per scope, without an index.
 ///
-/// The controller reads the present state by itself, so a lost history is a wake-up like any other. A trigger that is made before the
-/// state is read for the first time misses nothing.
+/// The controller reads the state by itself, so a lost history is just another wake-up. A trigger that is created before the
+/// first read misses nothing.
 pub(crate) struct Trigger {
     fired: Arc<Notify>,
     following: BoxFuture<'static, ()>,
 }
 
 impl Trigger {
-    /// Tries until every scope is watched. The server is not ready while one of its triggers cannot watch.
+    /// Retries until every scope is watched. The server is not ready while a trigger cannot watch.
     pub async fn new(
         store: &Store,
         informers: &Informers,
@@ -272,12 +272,12 @@ impl Trigger {
             let informer = Informer { scope, index: Wake(fired.clone()), position: informers.register() };
             following.push(informer.start_patiently(store).await);
         }
-        // The state is still to be read for the first time.
+        // The first read is still to come.
         let _ = fired.notified().now_or_never();
         Self { fired, following: Box::pin(join_all(following).map(drop)) }
     }
 
-    /// Waits until something has changed since the last call returned, or since the trigger was made. Cancel safe.
+    /// Waits for a change since the last call returned, or since the trigger was created. Cancel safe.
     pub async fn fired(&mut self) {
         tokio::select! {
             () = self.fired.notified() => {}

@@ -1,8 +1,8 @@
-//! The registry of resource types and the one HTTP pipeline that serves it.
+//! A Kubernetes API server: a registry of resource types, and the HTTP pipeline that serves it.
 //!
-//! [`ApiServer`] is a value that answers requests; [`serve`] gives it a socket; [`ApiService`] gives it to a client in the
-//! same process, without one. A user of this library registers resource types of its own, with the verbs, the strategy and the
-//! table that they need, and may bring an authenticator and an authorizer. A product serves paths of its own by [`Builder::mount`].
+//! [`ApiServer`] answers requests; [`serve`] gives it a socket; [`ApiService`] serves a client in the same process without
+//! one. A library user registers resource types with their verbs, strategy and table, and may add an authenticator and an
+//! authorizer. A product serves its own paths by [`Builder::mount`].
 
 pub mod admission;
 mod api;
@@ -12,11 +12,12 @@ mod body;
 mod bootstrap;
 mod built_in;
 mod compress;
-mod definitions;
+mod crds;
 mod discovery;
 mod endpoints;
 mod flow_control;
 mod gate;
+mod identity_lease;
 mod informer;
 mod limits;
 mod metrics;
@@ -26,8 +27,7 @@ mod openapi;
 mod pacing;
 mod pages;
 mod pipeline;
-mod policies;
-mod presence;
+mod policy_status;
 mod readyz_check;
 pub mod registry;
 mod render;
@@ -43,7 +43,7 @@ mod webhook;
 pub use api::{ApiServer, Builder};
 pub use body::{Aborted, Body};
 pub use limits::Limits;
-pub use policies::check_policies;
+pub use policy_status::check_policies;
 pub use registry::ResourceType;
 pub use request::verb::{Verb, Verbs};
 pub use server::{Peers, serve};

@@ -1,51 +1,50 @@
-//! Limits on everything that a client can send or keep waiting.
+//! Limits on requests, responses and connections.
 
 use std::time::Duration;
 
-/// How much a client may send, and how much may go on at once.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of a request's body. Kubernetes has 3 MiB.
+    /// Bytes of a request body. Kubernetes has 3 MiB.
     pub body_bytes: usize,
-    /// Bytes of a request's path and query.
+    /// Bytes of path and query.
     pub url_bytes: usize,
-    /// Bytes of a request's headers.
+    /// Bytes of request headers.
     pub header_bytes: usize,
-    /// Bytes of all request bodies in memory at once. A tenth is reserved for leader election and Leases of nodes, and one user
-    /// gets at most half of the rest. Clients in this process and `system:masters` are exempt.
+    /// Bytes of all request bodies in memory. A tenth is reserved for leader election and node Leases, and one user gets at
+    /// most half of the rest. Clients in this process and `system:masters` are exempt.
     pub bodies_bytes: usize,
-    /// How long the body of a request may take, beside the time that what has come takes at [`Limits::body_rate`].
+    /// The time for a request body, beside that of the received bytes at [`Limits::body_rate`].
     pub body_timeout: Duration,
     /// Bytes per second: the least rate of a body that takes longer than [`Limits::body_timeout`].
     pub body_rate: usize,
-    /// Requests at once that only read, divided as [`Limits::bodies_bytes`] is. Watches do not count.
+    /// Concurrent reads, divided as [`Limits::bodies_bytes`]. Watches do not count.
     pub reads_in_flight: usize,
-    /// Requests at once that write, divided in the same way.
+    /// Concurrent writes, divided in the same way.
     pub writes_in_flight: usize,
-    /// Watches at once, of which a tenth is reserved in the same way.
+    /// Concurrent watches, a tenth of them reserved in the same way.
     pub watches: usize,
-    /// Watches of one user, unless that is a component of the control plane or a node.
+    /// Watches of one user, except components of the control plane and nodes.
     pub watches_per_user: usize,
-    /// Open connections. When there are more, the longest idle one that nobody has authenticated on is closed.
+    /// Open connections. Beyond that, the longest idle unauthenticated one is closed.
     pub connections: usize,
-    /// Streams at once in one HTTP/2 connection.
+    /// Concurrent streams of one HTTP/2 connection.
     pub streams_per_connection: u32,
-    /// How long a request may take, from its head to the head of its answer. A client may ask for less.
+    /// The time from the request head to the response head. A client may request less.
     pub request_timeout: Duration,
-    /// How long a watch lasts for which the client names no time: this, and up to as much again, so that not all end at once.
+    /// The time of a watch without `timeoutSeconds`: this, and up to as much again, so that watches do not end all at once.
     pub watch_time: Duration,
-    /// With which chance a request is the last of its HTTP/2 connection, so that clients spread over servers.
+    /// The probability that a request is the last of its HTTP/2 connection, so that clients spread over servers.
     pub goaway_chance: f64,
-    /// Whether who comes while the server stops is told to come back. Else there is no connection to be had.
+    /// Whether requests during shutdown get a 503 with Retry-After. If not, no connection is accepted.
     pub sends_late_requests_away: bool,
-    /// How long the TLS handshake and the head of the first request may take. Later heads have [`Limits::idle_timeout`].
+    /// The time for the TLS handshake and the first request head. Later heads have [`Limits::idle_timeout`].
     pub head_timeout: Duration,
-    /// How long a response may take for 64 KiB while bytes of it are unsent; then it is aborted.
+    /// The time for each 64 KiB of a response with unsent bytes; a slower response is aborted.
     pub stall_timeout: Duration,
-    /// Unsent bytes of all responses. While there are more, the time for one without progress is a twelfth of
-    /// [`Limits::stall_timeout`].
+    /// Unsent bytes of all responses. Beyond that, [`Limits::stall_timeout`] is divided by twelve.
     pub response_bytes: usize,
-    /// How long a connection without a request stays open.
+    /// The time that an idle connection stays open.
     pub idle_timeout: Duration,
 }
 
@@ -76,9 +75,9 @@ impl Default for Limits {
     }
 }
 
-/// A random number from 0 up to 1.
-pub fn dice() -> f64 {
-    // As many bits as the number has room for.
+/// A random number in [0, 1).
+pub fn random_fraction() -> f64 {
+    // The bits of an f64 mantissa.
     let bits = uuid::Uuid::new_v4().as_u128() as u64 >> 11;
     bits as f64 / (1_u64 << 53) as f64
 }

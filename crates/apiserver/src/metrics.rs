@@ -1,4 +1,4 @@
-//! What the pipeline counts and times, under the names that Kubernetes' dashboards know.
+//! Metrics of the pipeline, under Kubernetes' names.
 
 use std::sync::atomic::AtomicI64;
 
@@ -9,14 +9,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// What a request was about.
+/// The labels of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RequestLabels {
-    /// The verb, or the method of a plain path.
+    /// The verb, or the method of a non-resource path.
     pub verb: String,
     /// The API group.
     pub group: String,
-    /// The resource, or the prefix of a mount; empty for plain paths.
+    /// The resource, or the prefix of a mount; empty for non-resource paths.
     pub resource: String,
     /// The subresource.
     pub subresource: String,
@@ -24,32 +24,32 @@ pub struct RequestLabels {
     pub code: u16,
 }
 
-/// What a latency is about.
+/// The labels of a latency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct LatencyLabels {
-    /// The verb, or the method of a plain path.
+    /// The verb, or the method of a non-resource path.
     pub verb: String,
-    /// The resource, or the prefix of a mount; empty for plain paths.
+    /// The resource, or the prefix of a mount; empty for non-resource paths.
     pub resource: String,
 }
 
-/// The numbers of the pipeline.
+/// The metrics of the pipeline.
 #[derive(Clone)]
 pub struct ApiMetrics {
     /// Answered requests.
     pub requests: Family<RequestLabels, Counter>,
-    /// Seconds from the head of a request to the head of its answer.
+    /// Seconds from the request head to the response head.
     pub seconds: Family<LatencyLabels, Histogram>,
-    /// Requests that are being answered now.
+    /// Requests in flight.
     pub in_flight: Gauge<i64, AtomicI64>,
     /// Requests that ended in a panic.
     pub panics: Counter,
-    /// Watches and streams of mounts that are open now.
+    /// Open watches and streams of mounts.
     pub watches: Gauge<i64, AtomicI64>,
 }
 
 impl ApiMetrics {
-    /// Makes the numbers and registers them.
+    /// Creates and registers the metrics.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             requests: Family::default(),
@@ -71,11 +71,11 @@ impl ApiMetrics {
     }
 }
 
-/// Counts one more for as long as it lives.
+/// Increments a gauge for as long as it lives.
 pub struct Counted(Gauge<i64, AtomicI64>);
 
 impl Counted {
-    /// Counts one more.
+    /// Increments the gauge.
     pub fn new(gauge: &Gauge<i64, AtomicI64>) -> Self {
         gauge.inc();
         Self(gauge.clone())

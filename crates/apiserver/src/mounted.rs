@@ -19,18 +19,18 @@ use crate::gate::{FlowDistinguisher, Slot, VerbClass};
 use crate::metrics::Counted;
 use crate::request_body::read_body;
 
-/// A request to a mount, as it leaves the steps of the pipeline that all requests have in common.
+/// A request to a mount, after the common steps of the pipeline.
 pub(crate) struct Arrival<'a, B> {
     pub mount: &'a Mount,
     pub head: request::Parts,
     pub body: B,
     pub caller: Result<Identity, Unauthenticated>,
     pub flow: FlowDistinguisher<'a>,
-    /// The audit ID of the request, which those of its acting client share.
+    /// The audit ID of the request; requests of its acting client share it.
     pub audit_id: Option<HeaderValue>,
 }
 
-/// Runs the handler of a mount within the limits of every request. A response that is a stream counts as a watch does.
+/// Runs the handler of a mount within the common limits. A streamed response counts as a watch.
 pub(crate) async fn answer<B>(
     api: &ApiServer,
     arrival: Arrival<'_, B>,
@@ -68,7 +68,7 @@ where
     })
 }
 
-/// The request as a handler sees it: without credentials, and without the means of the connection.
+/// The request for the handler: without credentials and connection extensions.
 fn without_credentials(api: &ApiServer, head: request::Parts) -> Request<()> {
     let mut request = Request::new(());
     *request.method_mut() = head.method;
@@ -79,7 +79,7 @@ fn without_credentials(api: &ApiServer, head: request::Parts) -> Request<()> {
     request
 }
 
-/// A stream that ends when the server stops. The acting client works until then.
+/// A stream that ends at shutdown. The acting client works until then.
 fn stream(
     api: &ApiServer,
     pieces: BoxStream<'static, Result<Bytes, BoxError>>,
@@ -90,7 +90,7 @@ fn stream(
     Body::stream(pieces.map(move |piece| {
         let _open = &open;
         piece.map_err(|error| {
-            tracing::debug!(%error, "the stream of a mount failed; aborting the response");
+            tracing::debug!(%error, "stream of a mount failed; aborting the response");
             Aborted
         })
     }))
@@ -101,7 +101,7 @@ fn user(identity: &Identity) -> User {
     User { name, uid, groups, extra }
 }
 
-/// The server as the caller of one request sees it. Acting clients hold it weakly: they end with the request.
+/// The backend of acting clients, which hold it weakly: it ends with the caller's request.
 struct Grant {
     api: ApiServer,
     connection: Connection,
@@ -124,7 +124,7 @@ impl Backend for Grant {
     }
 }
 
-/// The body of the server's own answer, as a product sees it.
+/// Converts a response body for the product.
 fn sent(body: Body) -> mount::Body {
     match body {
         Body::Full(bytes) => mount::Body::Full(bytes),

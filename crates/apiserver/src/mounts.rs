@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::registry::Registry;
 
-/// First segments of the server's own paths. `/api` has rules of its own.
+/// First segments of the server's own paths. `/api` has its own rules.
 const RESERVED: [&str; 10] =
     [".well-known", "apis", "healthz", "livez", "metrics", "openapi", "openid", "orlop", "readyz", "version"];
 
@@ -44,7 +44,7 @@ impl Mounts {
         Ok(table)
     }
 
-    /// The mount that serves a path, by whole segments of the text as it was sent.
+    /// The mount of a path, matched by whole segments of the original text.
     pub fn find(&self, path: &str) -> Option<&Arc<Mount>> {
         self.0.iter().find(|mount| mount.path_below(path).is_some())
     }
@@ -59,7 +59,7 @@ fn refusal(mount: &Mount, problem: &str) -> Error {
     Error::bad_request(format!("mount {} {problem}", quote(mount.prefix())))
 }
 
-/// Why a mount is not served.
+/// The reason to refuse a mount.
 fn problem_of(mount: &Mount, registry: &Registry) -> Option<String> {
     let Some(segments) = segments(mount.prefix()) else {
         return Some("is no absolute path of plain segments".to_owned());
@@ -85,7 +85,7 @@ fn problem_of(mount: &Mount, registry: &Registry) -> Option<String> {
     }
 }
 
-/// The segments of an absolute path of unreserved characters, without a slash at the end.
+/// The segments of an absolute path of unreserved characters, without a trailing slash.
 fn segments(path: &str) -> Option<Vec<&str>> {
     let segments: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let is_plain =
@@ -93,8 +93,8 @@ fn segments(path: &str) -> Option<Vec<&str>> {
     segments.iter().all(is_plain).then_some(segments)
 }
 
-/// Refuses a path below a prefix that has another spelling which a handler could take for the same: dot segments, empty segments,
-/// and escapes of characters that need none or that separate segments. The authorizer decides about the text, so each path has one.
+/// Refuses paths with an alternative spelling that a handler could normalize: dot segments, empty segments, and escapes of
+/// unreserved characters or separators. The authorizer decides about the text, so each path has one spelling.
 pub(crate) fn check_spelling(below: &str) -> Result<(), Error> {
     let refuse = |problem: &str| Err(Error::bad_request(format!("the path has {problem}")));
     let mut segments = below.split('/').skip(1).peekable();
@@ -113,7 +113,7 @@ pub(crate) fn check_spelling(below: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether text behind a `%` is the escape of a byte that may not stand for itself, and that separates nothing.
+/// Whether the escape is necessary: of a byte that is reserved and no separator.
 fn is_needed(escaped: &str) -> bool {
     let byte = escaped.get(..2).and_then(|digits| {
         let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -9,20 +9,20 @@ use std::task::Poll;
 
 use tokio::sync::Semaphore;
 
-/// A request with a body of more bytes is paced: parsing and encoding it takes milliseconds.
+/// Requests with larger bodies are paced: parsing and encoding them takes milliseconds.
 pub(crate) const LARGE_BODY: usize = 256 << 10;
 
-/// Bounds the polls of expensive futures that run at once.
+/// Bounds the concurrent polls of expensive futures.
 #[derive(Debug)]
 pub(crate) struct Pacer(Semaphore);
 
 impl Pacer {
-    /// A bound of half of the processors, at least one.
+    /// Half of the processors, at least one.
     pub fn new(processors: usize) -> Self {
         Self(Semaphore::new((processors / 2).max(1)))
     }
 
-    /// Runs a future whose polls wait for their turn.
+    /// Runs a future with bounded polls.
     pub async fn pace<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
         loop {
             let turn = self.0.acquire().await.expect("the semaphore is never closed");
@@ -36,7 +36,7 @@ impl Pacer {
     }
 }
 
-/// Returns when the task is woken again. The caller has just polled a future that will do so.
+/// Returns when the task is woken again. The caller has just polled the future that registers the waker.
 async fn next_wake() {
     let mut is_woken = false;
     poll_fn(|_| if std::mem::replace(&mut is_woken, true) { Poll::Ready(()) } else { Poll::Pending }).await;

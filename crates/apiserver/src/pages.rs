@@ -1,52 +1,52 @@
-//! All objects of a resource, page by page.
+//! The page loop: reads all objects of a resource page by page.
 
 use model::{Resource, Selector};
 use store::{ListQuery, Page, Position, Store, Stored};
 
-/// Objects read at once.
+/// Objects per page.
 const PAGE: usize = 500;
 
-/// What is still to be read of a list.
+/// The remaining pages of a list.
 pub(crate) struct Pages {
     store: Store,
     query: ListQuery,
-    /// Whether all pages show the state of the first.
+    /// Whether all pages have the revision of the first.
     are_pinned: bool,
     is_over: bool,
 }
 
 impl Pages {
-    /// All objects of a resource, each as it is when its page is read.
+    /// All objects of a resource, each page at its own revision.
     pub fn of(store: &Store, resource: Resource) -> Self {
         let selector = Selector::default();
         let query = ListQuery { resource, namespace: None, selector, at: None, after: None, limit: PAGE };
         Self { store: store.clone(), query, are_pinned: false, is_over: false }
     }
 
-    /// All objects of a resource, all as of the first page.
+    /// All objects of a resource as of the first page's revision.
     pub fn all_at_once(store: &Store, resource: Resource) -> Self {
         Self { are_pinned: true, ..Self::of(store, resource) }
     }
 
-    /// Only those of this namespace.
+    /// Limits the list to a namespace.
     pub fn within(mut self, namespace: &str) -> Self {
         self.query.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// Only those that a selector selects.
+    /// Limits the list to a selector.
     pub fn selected(mut self, selector: Selector) -> Self {
         self.query.selector = selector;
         self
     }
 
-    /// Only those behind this place.
+    /// Starts after a position.
     pub fn after(mut self, position: Option<Position>) -> Self {
         self.query.after = position;
         self
     }
 
-    /// The next page; nothing behind the last one.
+    /// The next page; `None` after the last one.
     pub async fn next(&mut self) -> Result<Option<Page>, store::Error> {
         if self.is_over {
             return Ok(None);
@@ -63,13 +63,13 @@ impl Pages {
         Ok(Some(page))
     }
 
-    /// Whether there is nothing to read; one object answers that.
+    /// Whether there are no objects; reads at most one.
     pub async fn are_empty(mut self) -> Result<bool, store::Error> {
         self.query.limit = 1;
         Ok(self.next().await?.is_none_or(|page| page.items.is_empty()))
     }
 
-    /// All objects that are left to read.
+    /// All remaining objects.
     pub async fn all(mut self) -> Result<Vec<Stored>, store::Error> {
         let mut all = Vec::new();
         while let Some(page) = self.next().await? {
@@ -78,7 +78,7 @@ impl Pages {
         Ok(all)
     }
 
-    /// Where the next page begins; `None` behind the last one.
+    /// The start of the next page; `None` after the last one.
     pub fn position(&self) -> Option<&Position> {
         self.query.after.as_ref().filter(|_| !self.is_over)
     }

@@ -1,4 +1,4 @@
-//! The reading of request bodies: within a size, in time, and within the memory for all bodies.
+//! Reading of request bodies, bounded in size, time and total memory.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::gate::Room;
 use crate::limits::Limits;
 
-/// How many times its limit is read of a body in vain.
-const IN_VAIN: usize = 4;
+/// The multiple of the size limit up to which an oversized body is still read.
+const DISCARDED_MULTIPLE: usize = 4;
 
-/// Reads a whole body. What it takes in memory is counted in `room`, chunk by chunk as they arrive: a client that announces a
-/// large body and sends none takes nothing from others.
+/// Reads a whole body. Its memory is counted in `room` as chunks arrive, so a client that only announces a large body takes
+/// no memory from others.
 pub async fn read_body<B>(body: B, limits: &Limits, room: &mut Room<'_>) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes>,
@@ -41,9 +41,9 @@ where
         }
         let waited = Instant::now();
         room.grow(data.len()).await?;
-        // The sender is not to blame for this.
+        // The wait for memory does not count against the sender.
         begin += waited.elapsed();
-        // Most bodies come in one piece, which then needs no copy.
+        // Most bodies are one chunk, which needs no copy.
         if first.is_empty() && all.is_empty() {
             first = data;
         } else {
@@ -57,23 +57,24 @@ where
     Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
-/// How long a body may take of which so much has come: a fixed time, and more for what came at the least rate.
+/// The time limit after so many received bytes: a fixed time, plus their time at the least rate.
 fn time_for(received: usize, limits: &Limits) -> Duration {
     limits.body_timeout + Duration::from_secs_f64(received as f64 / limits.body_rate.max(1) as f64)
 }
 
 fn too_slow(received: usize) -> Error {
-    tracing::debug!(received, "request body is below the least rate; giving up");
+    tracing::debug!(received, "request body is below the least rate; refusing it");
     let message = "request did not complete within the allotted timeout".to_owned();
     Error::Timeout { message, retry_after_seconds: 0 }
 }
 
-/// The refusal of a body, once its rest was read, unless that is far too much as well: a sender who cannot send on hears no answer.
+/// Refuses an oversized body after reading its rest, within bounds: a client that cannot finish sending would not read the
+/// response.
 async fn refuse<B>(mut body: Pin<&mut B>, limits: &Limits) -> Error
 where
     B: Body<Data = Bytes>,
 {
-    let mut patience = limits.body_bytes.saturating_mul(IN_VAIN);
+    let mut patience = limits.body_bytes.saturating_mul(DISCARDED_MULTIPLE);
     let is_worth_it = body.size_hint().lower() <= patience as u64;
     let rest = async {
         while is_worth_it && let Some(Ok(frame)) = body.frame().await {
@@ -84,7 +85,7 @@ where
             patience -= size;
         }
     };
-    // Whether it came to its end or not: the answer is the same.
+    // The response is the same whether the body ended or not.
     let _ = timeout(limits.body_timeout, rest).await;
     Error::TooLarge { limit: limits.body_bytes }
 }
@@ -110,7 +111,7 @@ mod tests {
         read_body(body, limits, &mut room).await
     }
 
-    /// A body of so many pieces of 1000 bytes, one each so many milliseconds.
+    /// A body of chunks of 1000 bytes, one every `pause` milliseconds.
     fn trickle(pieces: usize, pause: u64) -> impl Body<Data = Bytes, Error = String> {
         let pieces = futures::stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_sends_a_little_too_much_may_end_and_hear_that() {
+    async fn a_body_slightly_over_the_limit_is_read_to_its_end_and_refused() {
         let limits = Limits { body_bytes: 4, ..Limits::default() };
         for (pieces, left) in [(3, 0), (8, 1)] {
             let mut rest = (0..pieces).map(|_| Ok::<_, String>(Frame::data(Bytes::from("1234"))));

@@ -1,4 +1,4 @@
-//! The server as a tower service, for clients in the same process: no socket, no TLS, the same pipeline.
+//! The server as a tower service for clients in the same process: no socket, no TLS, the same pipeline.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use http::{HeaderValue, Request, Response, header};
 use thiserror::Error;
 use tower_service::Service;
 
-use crate::api::{ApiServer, Parts};
+use crate::api::{ApiServer, ServerState};
 use crate::auth::{Connection, Identity};
 use crate::body::Body;
 
@@ -25,7 +25,7 @@ pub struct ApiService {
 #[derive(Clone)]
 enum Handle {
     Owned(ApiServer),
-    Weak(Weak<Parts>),
+    Weak(Weak<ServerState>),
 }
 
 /// The server behind an in-process transport no longer exists.

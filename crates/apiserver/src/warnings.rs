@@ -1,40 +1,40 @@
-//! What a client is told beside the answer, whether that is a success or an error.
+//! Warnings: `Warning` headers of successes and errors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::WARNING;
 use http::{HeaderMap, HeaderValue};
 
-/// Characters of all warnings of an answer; where they have more, each is cut.
+/// The total length above which each warning is truncated.
 const TOTAL: usize = 4096;
-/// Characters that are left of a warning which is cut.
+/// The length of a truncated warning.
 const CUT: usize = 256;
 
-/// The warnings of one request, in order, each once. Clones share them.
+/// The warnings of one request, in order, without duplicates. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Collected>>);
+pub(crate) struct Warnings(Arc<Mutex<WarningList>>);
 
 #[derive(Default)]
-struct Collected {
+struct WarningList {
     texts: Vec<String>,
-    /// Characters of all of them, as they are shown.
+    /// The total length so far.
     shown: usize,
     are_cut: bool,
 }
 
 impl Warnings {
-    /// Tells the client something.
+    /// Adds a warning.
     pub fn add(&self, text: impl Into<String>) {
         self.extend([text.into()]);
     }
 
-    /// Tells the client several things.
+    /// Adds warnings.
     pub fn extend(&self, texts: impl IntoIterator<Item = String>) {
         let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         texts.into_iter().for_each(|text| collected.add(text));
     }
 
-    /// Puts a header for each into an answer.
+    /// Adds the headers to a response.
     pub fn put(&self, headers: &mut HeaderMap) {
         let collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for header in collected.texts.iter().filter_map(|text| collected.header(text)) {
@@ -43,7 +43,7 @@ impl Warnings {
     }
 }
 
-impl Collected {
+impl WarningList {
     fn add(&mut self, text: String) {
         let is_full = self.are_cut && self.shown >= TOTAL;
         if text.is_empty() || is_full || self.texts.contains(&text) {
@@ -57,13 +57,13 @@ impl Collected {
         }
     }
 
-    /// How many characters of a text are shown.
+    /// The length of a text after truncation.
     fn length(&self, text: &str) -> usize {
         let most = if self.are_cut { CUT } else { usize::MAX };
         text.chars().take(most).count()
     }
 
-    /// A text with control characters is left out, as Kubernetes does it.
+    /// Kubernetes drops a text with control characters.
     fn header(&self, text: &str) -> Option<HeaderValue> {
         if text.contains(char::is_control) {
             return None;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_told_once_and_quoted() {
+    fn each_warning_is_sent_once_and_quoted() {
         assert_eq!(
             headers(&["b", "a \"\\ é", "", "b", "line\nfeed"]),
             ["299 - \"b\"", r#"299 - "a \"\\ é""#]
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_cut_and_then_left_out() {
+    fn many_warnings_are_truncated_then_dropped() {
         let (long, short) = ("x".repeat(4000), "y".repeat(96));
         assert_eq!(headers(&[&long, &short]).concat().len(), 4096 + 2 * 8);
         let cut = headers(&[&long, &short, "z"]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_compare_with_what_they_name() {
+    fn goals_compare_with_their_reference() {
         let limit = Figure::time(0.001);
         assert_eq!(Goal::LimitPlus(0.0005).is_met(&Figure::time(0.0014), Some(&limit), None), Some(true));
         assert_eq!(Goal::LimitPlus(0.0005).is_met(&Figure::time(0.0016), Some(&limit), None), Some(false));

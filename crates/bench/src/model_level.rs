@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use kinds::Writer;
 use kinds::pod_security::{Level, Standard, Version, violations};
 use kinds::policies::{Authorizer, Check, Decision, Input, ResourceCheck, ValidatingPolicy};
-use kinds::protobuf::{self, Encoder};
-use kinds::rbac::{Caller, Index, Request, Verdict};
+use kinds::protobuf::{self, Encoder, TypeMeta};
+use kinds::rbac::{Caller, Index, RequestAttributes, Verdict};
 use kinds::schema::{self, check};
 use kinds::validation::validate_object_meta;
 use model::{Encoded, Object, Revision, json};
@@ -28,7 +28,7 @@ const TO_PROTOBUF: &str = "model write a stored pod as protobuf";
 const POD_SECURITY: &str = "model judge a pod by the restricted standard";
 const POLICY: &str = "model judge a pod by a policy";
 const DECISION: &str = "rbac decision among 10,000 rules";
-const POD: (&str, &str) = ("v1", "Pod");
+const POD: TypeMeta<'static> = TypeMeta::new("v1", "Pod");
 
 /// Repetitions per round.
 const TIMES: usize = 2_000;
@@ -46,7 +46,7 @@ pub async fn run(report: &mut Report) {
 
 fn from_json(times: usize) -> Result<Outcome> {
     let body = pod_json("some-pod");
-    let type_id = schema::builtin().by_kind("", POD.0, POD.1).context("pods have a schema")?;
+    let type_id = schema::builtin().by_kind("", POD.api_version, POD.kind).context("pods have a schema")?;
     measured(times, body.len(), || {
         let mut value = json::parse(&body)?.value;
         check(schema::builtin(), type_id, &mut value)?;
@@ -152,7 +152,7 @@ impl Authorizer for DenyAll {
 
 /// The processing of a new object: defaults, preparation, validation, and encoding for the store.
 fn accepted(value: Value) -> Result<Encoded> {
-    let rules = kinds::rules("", POD.1).context("pods have rules")?;
+    let rules = kinds::rules("", POD.kind).context("pods have rules")?;
     let Value::Object(mut object): Value = value else { anyhow::bail!("a pod is an object") };
     (rules.default)(&mut object);
     (rules.prepare_create)(&mut object);
@@ -193,7 +193,7 @@ fn decisions(times: usize) -> Result<Outcome> {
     let (mut allowed, mut refused) = (Latencies::default(), Latencies::default());
     for _ in 0..times {
         for (verb, latencies) in [("get", &mut allowed), ("delete", &mut refused)] {
-            let request = Request::Resource {
+            let request = RequestAttributes::Resource {
                 verb,
                 group: "example.com",
                 resource: "things9998",

@@ -210,8 +210,12 @@ mod tests {
 
     #[test]
     fn both_forms_of_a_pod_are_the_same_pod() {
-        let decoded =
-            kinds::protobuf::decode(kinds::schema::builtin(), &pod_protobuf("a"), ("v1", "Pod")).unwrap();
+        let decoded = kinds::protobuf::decode(
+            kinds::schema::builtin(),
+            &pod_protobuf("a"),
+            kinds::protobuf::TypeMeta::new("v1", "Pod"),
+        )
+        .unwrap();
         assert_eq!(decoded.value["spec"], pod("a")["spec"]);
     }
 }

@@ -184,23 +184,23 @@ fn expression() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_text_compiles_or_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         run(&String::from_utf8_lossy(&bytes), &Json::Null);
     }
 
     #[test]
-    fn any_words_are_read_or_refused(words in prop::collection::vec(prop::sample::select(&TOKENS), 0..40), object in json_value()) {
+    fn any_tokens_compile_or_are_refused(words in prop::collection::vec(prop::sample::select(&TOKENS), 0..40), object in json_value()) {
         run(&words.concat(), &object);
     }
 
     #[test]
-    fn any_expression_comes_to_an_end(source in expression(), object in json_value()) {
+    fn every_evaluation_terminates(source in expression(), object in json_value()) {
         run(&source, &object);
     }
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_refused() {
+fn deep_nesting_is_refused() {
     for (open, middle, close) in [
         ("(", "1", ")"),
         ("[", "1", "]"),
@@ -221,7 +221,7 @@ fn what_is_nested_too_deeply_is_refused() {
 }
 
 #[test]
-fn what_grows_is_stopped_by_its_cost() {
+fn growing_values_hit_the_cost_limit() {
     for source in [
         "lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, a + b + c >= 0)))",
         "l.map(a, l.map(b, l.map(c, l.map(d, [a, b, c, d])))).size() > 0",

@@ -1,5 +1,5 @@
-//! The certificatesigningrequest-signing controller: signs approved requests for client certificates. Those of kubelets are left to other
-//! signers: there are no nodes.
+//! The certificatesigningrequest-signing controller: signs approved requests for client certificates. Kubelet
+//! certificates are left to other signers: there are no nodes.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,7 +24,7 @@ const CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
 const LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const SHORTEST: Duration = Duration::from_secs(10 * 60);
 
-/// A request, as far as it counts.
+/// The fields of a CertificateSigningRequest that this controller reads.
 #[derive(Debug, Deserialize)]
 struct SigningRequest {
     spec: Spec,
@@ -54,20 +54,20 @@ struct Status {
 
 /// The decision about a request.
 #[derive(Debug, PartialEq)]
-enum Step {
+enum SigningStep {
     Nothing,
-    /// Sign it, for so long.
+    /// Sign it with these usages and this lifetime.
     Sign(Vec<KeyUsage>, Duration),
-    /// Say that it is never signed, and why.
+    /// Set the condition `Failed` with this message.
     Refuse(String),
 }
 
-fn decide(request: &SigningRequest) -> Step {
+fn decide(request: &SigningRequest) -> SigningStep {
     let SigningRequest { spec, status, .. } = request;
     let has = |kind: &str| status.conditions.iter().any(|condition| condition["type"] == kind);
     let is_due = has("Approved") && !has("Denied") && !has("Failed") && status.certificate.is_empty();
     if spec.signer_name != CLIENTS || !is_due {
-        return Step::Nothing;
+        return SigningStep::Nothing;
     }
     let (mut usages, mut is_client) = (Vec::new(), false);
     for usage in &spec.usages {
@@ -75,20 +75,20 @@ fn decide(request: &SigningRequest) -> Step {
             "client auth" => is_client = true,
             "digital signature" => usages.push(KeyUsage::DigitalSignature),
             "key encipherment" => usages.push(KeyUsage::KeyEncipherment),
-            other => return Step::Refuse(format!("invalid usage for client certificate: {other}")),
+            other => return SigningStep::Refuse(format!("invalid usage for client certificate: {other}")),
         }
     }
     if !is_client {
-        return Step::Refuse("missing required usage for client certificate: client auth".to_owned());
+        return SigningStep::Refuse("missing required usage for client certificate: client auth".to_owned());
     }
     let asked = spec.expiration_seconds.map_or(LIFETIME, Duration::from_secs);
-    Step::Sign(usages, asked.clamp(SHORTEST, LIFETIME))
+    SigningStep::Sign(usages, asked.clamp(SHORTEST, LIFETIME))
 }
 
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
-    let signing = Signing { client: client.clone(), signer: setup.settings.signer.clone() };
+    let signing = CsrSigner { client: client.clone(), signer: setup.settings.signer.clone() };
     Controller::new("certificatesigningrequest-signing-controller", signing).watch::<SigningRequest, _>(
         &setup.informers,
         ListWatch::all(SIGNING_REQUESTS),
@@ -96,27 +96,27 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     )
 }
 
-struct Signing {
+struct CsrSigner {
     client: Client,
     signer: Option<Signer>,
 }
 
-impl Signing {
+impl CsrSigner {
     fn objects(&self) -> Objects {
         Objects::new(&self.client, &SIGNING_REQUESTS.resource(), None)
     }
 }
 
-/// A request, whole and as far as it counts.
+/// A request as JSON and parsed.
 struct Observed {
     object: Value,
     request: SigningRequest,
 }
 
-impl Reconciler for Signing {
+impl Reconciler for CsrSigner {
     type Key = ObjectKey;
     type Observed = Observed;
-    type Step = Step;
+    type Step = SigningStep;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         if self.signer.is_none() {
@@ -127,7 +127,7 @@ impl Reconciler for Signing {
         Ok(Some(Observed { object, request }))
     }
 
-    fn decide(observed: &Observed, _: Timestamp) -> Step {
+    fn decide(observed: &Observed, _: Timestamp) -> SigningStep {
         decide(&observed.request)
     }
 
@@ -135,7 +135,7 @@ impl Reconciler for Signing {
         &self,
         key: &ObjectKey,
         Observed { mut object, request }: Observed,
-        step: Step,
+        step: SigningStep,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         let Some(signer) = &self.signer else { return Ok(Outcome::Done) };
@@ -143,20 +143,21 @@ impl Reconciler for Signing {
             object["status"]["conditions"] = refused(&request, why, Timestamp::now());
         };
         match step {
-            Step::Nothing => return Ok(Outcome::Done),
-            Step::Refuse(why) => refuse(&mut object, &why),
-            Step::Sign(usages, lifetime) => match signed(signer, &request, &usages, lifetime) {
+            SigningStep::Nothing => return Ok(Outcome::Done),
+            SigningStep::Refuse(why) => refuse(&mut object, &why),
+            SigningStep::Sign(usages, lifetime) => match signed(signer, &request, &usages, lifetime) {
                 Ok(certificate) => object["status"]["certificate"] = certificate.into(),
                 Err(why) => refuse(&mut object, &why),
             },
         }
-        // The role of this controller allows the update of a status as a whole, with the version that was read.
+        // The RBAC role of this controller allows only an update of the whole status, with the resource version that
+        // was read.
         self.objects().replace_subresource::<Value>("status", &key.name, &object).await?;
         Ok(Outcome::Done)
     }
 }
 
-/// The certificate as a status has it.
+/// The certificate in base64, for the status.
 fn signed(
     signer: &Signer,
     request: &SigningRequest,
@@ -168,7 +169,7 @@ fn signed(
     Ok(STANDARD.encode(signer.client(&parsed, usages, SystemTime::now(), lifetime)?))
 }
 
-/// The conditions of a request that is never signed.
+/// The conditions of a request that cannot be signed.
 fn refused(request: &SigningRequest, why: &str, now: Timestamp) -> Value {
     let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let failed = json!({
@@ -182,7 +183,7 @@ fn refused(request: &SigningRequest, why: &str, now: Timestamp) -> Value {
 mod tests {
     use super::*;
 
-    fn decided(spec: Value, status: Value) -> Step {
+    fn decided(spec: Value, status: Value) -> SigningStep {
         let mut request =
             json!({"metadata": {"name": "r"}, "spec": {"signerName": CLIENTS}, "status": status});
         for (key, value) in spec.as_object().unwrap() {
@@ -192,41 +193,41 @@ mod tests {
     }
 
     #[test]
-    fn only_approved_requests_of_clients_are_signed_for_no_longer_than_a_year() {
+    fn only_approved_client_requests_are_signed_for_at_most_a_year() {
         let approved = json!({"conditions": [{"type": "Approved"}]});
         let client = json!({"usages": ["client auth", "digital signature"]});
         let signature = vec![KeyUsage::DigitalSignature];
         let asks = |seconds: u64| json!({"usages": ["client auth"], "expirationSeconds": seconds});
         for (spec, status, expected) in [
-            (client.clone(), approved.clone(), Step::Sign(signature, LIFETIME)),
-            (client.clone(), json!({}), Step::Nothing),
+            (client.clone(), approved.clone(), SigningStep::Sign(signature, LIFETIME)),
+            (client.clone(), json!({}), SigningStep::Nothing),
             (
                 client.clone(),
                 json!({"conditions": [{"type": "Approved"}, {"type": "Failed"}]}),
-                Step::Nothing,
+                SigningStep::Nothing,
             ),
             (
                 client.clone(),
                 json!({"conditions": [{"type": "Approved"}], "certificate": "eA=="}),
-                Step::Nothing,
+                SigningStep::Nothing,
             ),
             (
                 json!({"signerName": "example.com/mine", "usages": ["client auth"]}),
                 approved.clone(),
-                Step::Nothing,
+                SigningStep::Nothing,
             ),
-            (asks(3600), approved.clone(), Step::Sign(vec![], Duration::from_secs(3600))),
-            (asks(1), approved.clone(), Step::Sign(vec![], SHORTEST)),
-            (asks(1 << 40), approved.clone(), Step::Sign(vec![], LIFETIME)),
+            (asks(3600), approved.clone(), SigningStep::Sign(vec![], Duration::from_secs(3600))),
+            (asks(1), approved.clone(), SigningStep::Sign(vec![], SHORTEST)),
+            (asks(1 << 40), approved.clone(), SigningStep::Sign(vec![], LIFETIME)),
             (
                 json!({"usages": ["server auth"]}),
                 approved.clone(),
-                Step::Refuse("invalid usage for client certificate: server auth".to_owned()),
+                SigningStep::Refuse("invalid usage for client certificate: server auth".to_owned()),
             ),
             (
                 json!({"usages": ["digital signature"]}),
                 approved,
-                Step::Refuse("missing required usage for client certificate: client auth".to_owned()),
+                SigningStep::Refuse("missing required usage for client certificate: client auth".to_owned()),
             ),
         ] {
             assert_eq!(decided(spec.clone(), status), expected, "{spec}");

@@ -1,4 +1,4 @@
-//! The types that the controllers read and write.
+//! The resources that the controllers read and write.
 
 use controller::ResourceKind;
 
@@ -14,7 +14,7 @@ pub(super) const CLUSTER_ROLES: ResourceKind = ResourceKind {
     plural: "clusterroles",
 };
 pub(super) const CONFIG_MAPS: ResourceKind = core("ConfigMap", "configmaps");
-pub(super) const DEFINITIONS: ResourceKind = ResourceKind {
+pub(super) const CRDS: ResourceKind = ResourceKind {
     group: "apiextensions.k8s.io",
     version: "v1",
     kind: "CustomResourceDefinition",

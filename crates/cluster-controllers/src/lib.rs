@@ -1,4 +1,4 @@
-//! The controllers of kube-controller-manager that keep a cluster in order, one module for each, named as Kubernetes names them.
+//! The controllers of kube-controller-manager that keep a cluster in order, one module each, with Kubernetes' names.
 
 mod clusterrole_aggregation;
 mod csr_cleaner;
@@ -31,23 +31,23 @@ use process::{pki::Signer, signing::SigningKey};
 
 pub use event_ttl::expiry as event_expiry;
 
-/// The parts that the manager hands to each of these controllers.
+/// The clients, informers and settings that the manager passes to each of these controllers.
 pub type Setup = controller::manager::Setup<Settings>;
 
-/// The configuration that the process gives to its controllers.
+/// The configuration of the controllers.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The certificates by which clients know the server, as PEM.
+    /// The CA certificates of the server, as PEM.
     pub root_ca: String,
-    /// The key that signs the tokens of service accounts.
+    /// The key that signs service account tokens.
     pub signing_key: Option<Arc<SigningKey>>,
     /// The CA that signs client certificates.
     pub signer: Option<Signer>,
-    /// How long a token that an account got by itself may be unused; a year where nobody says.
+    /// The time after which an unused auto-generated token is invalidated; a year by default.
     pub unused_tokens: Option<Duration>,
 }
 
-/// All of them, by the names that Kubernetes has for them, with the service accounts that they act as.
+/// All controllers by their Kubernetes names, with the service accounts that they act as.
 pub const CONTROLLERS: &[Entry<Settings>] = &[
     Entry {
         name: "disruption-controller",

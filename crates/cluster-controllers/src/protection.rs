@@ -1,45 +1,50 @@
-//! The finalizer that keeps PersistentVolumes and PersistentVolumeClaims while they are used.
+//! The protection finalizers of PersistentVolumes and PersistentVolumeClaims in use.
 
 use serde_json::{Value, json};
 
 use super::views::Metadata;
 use controller::{Objects, Result};
 
-/// The decision about the finalizer.
+/// The decision about a protection finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It is right as it is.
+pub(super) enum ProtectionStep {
+    /// The finalizer is correct.
     Nothing,
-    /// It was never set.
+    /// The finalizer is missing.
     Add,
-    /// The object goes unless something uses it.
+    /// The object is being deleted: remove the finalizer unless the object is in use.
     RemoveIfUnused,
 }
 
 /// Decides about the finalizer of an object.
-pub(super) fn decide(object: &Metadata, finalizer: &str) -> Step {
+pub(super) fn decide(object: &Metadata, finalizer: &str) -> ProtectionStep {
     let has_it = object.finalizers.iter().any(|known| known == finalizer);
     match (object.deletion_timestamp.is_some(), has_it) {
-        (false, false) => Step::Add,
-        (true, true) => Step::RemoveIfUnused,
-        _ => Step::Nothing,
+        (false, false) => ProtectionStep::Add,
+        (true, true) => ProtectionStep::RemoveIfUnused,
+        _ => ProtectionStep::Nothing,
     }
 }
 
-/// Does it, to the state that the object has now.
-pub(super) async fn execute(objects: &Objects, name: &str, finalizer: &str, step: Step) -> Result<()> {
-    if step == Step::Nothing {
+/// Executes the step on the present state of the object.
+pub(super) async fn execute(
+    objects: &Objects,
+    name: &str,
+    finalizer: &str,
+    step: ProtectionStep,
+) -> Result<()> {
+    if step == ProtectionStep::Nothing {
         return Ok(());
     }
     let Some(mut object) = objects.get::<Value>(name).await? else { return Ok(()) };
     let metadata: Metadata = serde_json::from_value(object["metadata"].clone())?;
-    // The decision was about an earlier state: an object that has changed its mind comes by again.
+    // The decision was about an older state: the change adds the key again.
     if decide(&metadata, finalizer) != step {
         return Ok(());
     }
     let mut finalizers = metadata.finalizers;
     match step {
-        Step::Add => finalizers.push(finalizer.to_owned()),
+        ProtectionStep::Add => finalizers.push(finalizer.to_owned()),
         _ => finalizers.retain(|known| known != finalizer),
     }
     object["metadata"]["finalizers"] = json!(finalizers);
@@ -56,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_has_the_finalizer_and_what_goes_loses_it() {
+    fn the_finalizer_is_added_and_removed_on_deletion() {
         for (deleted, finalizers, expected) in [
-            (false, vec!["x"], Step::Add),
-            (false, vec!["f"], Step::Nothing),
-            (true, vec!["x", "f"], Step::RemoveIfUnused),
-            (true, vec!["x"], Step::Nothing),
+            (false, vec!["x"], ProtectionStep::Add),
+            (false, vec!["f"], ProtectionStep::Nothing),
+            (true, vec!["x", "f"], ProtectionStep::RemoveIfUnused),
+            (true, vec!["x"], ProtectionStep::Nothing),
         ] {
             let time = deleted.then_some("2026-01-01T00:00:00Z");
             let object: Metadata =

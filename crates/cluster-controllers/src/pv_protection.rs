@@ -1,4 +1,4 @@
-//! The persistentvolume-protection controller: keeps PersistentVolumes while claims are bound to them.
+//! The persistentvolume-protection controller: keeps PersistentVolumes while a claim is bound to them.
 
 use controller::{
     Context, Controller, ListWatch, ObjectKey, Objects, Outcome, ReconcileKey, Reconciler, Result,
@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use crate::Setup;
 use crate::kinds::VOLUMES;
-use crate::protection::{self, Step};
+use crate::protection::{self, ProtectionStep};
 use crate::views::Metadata;
 
 const FINALIZER: &str = "kubernetes.io/pv-protection";
 
-/// A volume, as far as it counts.
+/// The fields of a PersistentVolume that this controller reads.
 #[derive(Deserialize)]
 struct Volume {
     metadata: Metadata,
@@ -29,9 +29,9 @@ struct Status {
 }
 
 /// Decides about the finalizer of a volume.
-fn decide(volume: &Volume) -> Step {
+fn decide(volume: &Volume) -> ProtectionStep {
     match protection::decide(&volume.metadata, FINALIZER) {
-        Step::RemoveIfUnused if volume.status.phase == "Bound" => Step::Nothing,
+        ProtectionStep::RemoveIfUnused if volume.status.phase == "Bound" => ProtectionStep::Nothing,
         step => step,
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     let client = &setup.client;
     Controller::new("persistentvolume-protection-controller", Volumes { client: client.clone() })
         .watch::<Volume, _>(&setup.informers, ListWatch::all(VOLUMES), |delta| {
-            (!delta.is_deleted && decide(delta.object) != Step::Nothing).then(|| delta.key.clone())
+            (!delta.is_deleted && decide(delta.object) != ProtectionStep::Nothing).then(|| delta.key.clone())
         })
 }
 
@@ -58,13 +58,13 @@ impl Volumes {
 impl Reconciler for Volumes {
     type Key = ObjectKey;
     type Observed = Volume;
-    type Step = Step;
+    type Step = ProtectionStep;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Volume>> {
         self.objects().get(&key.name).await
     }
 
-    fn decide(volume: &Volume, _: Timestamp) -> Step {
+    fn decide(volume: &Volume, _: Timestamp) -> ProtectionStep {
         decide(volume)
     }
 
@@ -72,7 +72,7 @@ impl Reconciler for Volumes {
         &self,
         key: &ObjectKey,
         _: Volume,
-        step: Step,
+        step: ProtectionStep,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         protection::execute(&self.objects(), &key.name, FINALIZER, step).await?;
@@ -87,11 +87,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_volume_that_is_bound_stays() {
+    fn a_bound_volume_is_kept() {
         for (phase, expected) in [
-            ("Bound", Step::Nothing),
-            ("Available", Step::RemoveIfUnused),
-            ("Released", Step::RemoveIfUnused),
+            ("Bound", ProtectionStep::Nothing),
+            ("Available", ProtectionStep::RemoveIfUnused),
+            ("Released", ProtectionStep::RemoveIfUnused),
         ] {
             let metadata = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
             let volume =

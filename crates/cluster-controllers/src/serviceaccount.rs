@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::Setup;
 use crate::kinds::{NAMESPACES, SERVICE_ACCOUNTS};
-use crate::views::There;
+use crate::views::Existence;
 
 const ACCOUNT: &str = "default";
 
-/// The part of a namespace that matters.
+/// The fields of a Namespace that this controller reads.
 #[derive(Deserialize)]
 pub(super) struct Namespace {
     #[serde(default)]
@@ -28,7 +28,7 @@ struct NamespaceStatus {
 }
 
 impl Namespace {
-    /// Whether objects can be made in it.
+    /// Whether objects can be created in it.
     pub fn is_active(&self) -> bool {
         self.status.phase == "Active"
     }
@@ -36,7 +36,7 @@ impl Namespace {
 
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = String> + use<>> {
-    let (client, accounts) = (setup.client.clone(), Cache::<There>::default());
+    let (client, accounts) = (setup.client.clone(), Cache::<Existence>::default());
     let target = ListWatch::all(SERVICE_ACCOUNTS).fields(format!("metadata.name={ACCOUNT}")).metadata_only();
     Controller::new("serviceaccount-controller", ServiceAccounts { client, accounts: accounts.clone() })
         .watch::<Namespace, _>(&setup.informers, ListWatch::all(NAMESPACES), |delta| {
@@ -49,12 +49,12 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = St
 
 struct ServiceAccounts {
     client: Client,
-    /// Those with the name in question.
-    accounts: Cache<There>,
+    /// The ServiceAccounts named `default`.
+    accounts: Cache<Existence>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum ServiceAccountStep {
     Keep,
     Create,
 }
@@ -63,18 +63,24 @@ impl Reconciler for ServiceAccounts {
     type Key = String;
     /// Whether the account exists.
     type Observed = bool;
-    type Step = Step;
+    type Step = ServiceAccountStep;
 
     async fn observe(&self, namespace: &String, _: &Context<String>) -> Result<Option<bool>> {
         Ok(Some(self.accounts.get(&ObjectKey::new(namespace, ACCOUNT)).is_some()))
     }
 
-    fn decide(exists: &bool, _: Timestamp) -> Step {
-        if *exists { Step::Keep } else { Step::Create }
+    fn decide(exists: &bool, _: Timestamp) -> ServiceAccountStep {
+        if *exists { ServiceAccountStep::Keep } else { ServiceAccountStep::Create }
     }
 
-    async fn execute(&self, namespace: &String, _: bool, step: Step, _: &Context<String>) -> Result<Outcome> {
-        if step == Step::Create {
+    async fn execute(
+        &self,
+        namespace: &String,
+        _: bool,
+        step: ServiceAccountStep,
+        _: &Context<String>,
+    ) -> Result<Outcome> {
+        if step == ServiceAccountStep::Create {
             let accounts = Objects::new(&self.client, &SERVICE_ACCOUNTS.resource(), Some(namespace));
             match accounts.create::<Value>(&json!({"metadata": {"name": ACCOUNT}})).await {
                 Err(error) if error.is_conflict() || error.is_not_found() => {}

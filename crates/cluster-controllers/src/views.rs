@@ -1,4 +1,4 @@
-//! The parts of objects that several controllers parse.
+//! Views of objects that several controllers share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
 use serde::{Deserialize, Deserializer};
 
-/// The metadata of an object, as far as somebody here decides by it.
+/// The metadata fields that the controllers read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {
@@ -28,7 +28,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// A deletion of exactly what was seen: of no later object of the name, and of no later state.
+    /// Delete options with the uid and resource version that were read as preconditions.
     pub fn deletion(&self) -> DeleteParams {
         let preconditions = Preconditions {
             uid: Some(self.uid.clone()),
@@ -46,31 +46,31 @@ pub(super) struct Owner {
     pub controller: bool,
 }
 
-/// An object of which nothing but its metadata counts.
+/// An object with its metadata only.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Bare {
+pub(super) struct MetadataOnly {
     pub metadata: Metadata,
 }
 
-/// That an object is there, and nothing of it.
+/// An object without any fields: only its existence matters.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct There {}
+pub(super) struct Existence {}
 
-/// Takes `null` for what is missing.
+/// Deserializes `null` as the default.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// The decision about an object that is deleted at a time.
+/// The decision about an object that expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpiryStep {
-    /// It has no such time.
+    /// It does not expire.
     Keep,
-    /// The time has not come.
+    /// It expires after this time.
     Wait(Duration),
-    /// Delete it.
+    /// It has expired.
     Delete,
 }
 
@@ -84,7 +84,7 @@ impl ExpiryStep {
     }
 }
 
-/// The time until a moment; `None` if it has come.
+/// The time until `end`; `None` if it is over.
 pub(super) fn wait_until(end: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(end.duration_since(now)).ok().filter(|wait| !wait.is_zero())
 }

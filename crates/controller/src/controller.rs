@@ -83,6 +83,14 @@ impl<R: ReconcileKey> Controller<R> {
         self
     }
 
+    /// Lets flows of keys take turns, such as `|key| key.namespace.clone()`: of each flow one key, then the next of each. A namespace with ten
+    /// thousand changes then delays another one by a single key. Without this, keys of one priority are taken in the order of their arrival.
+    #[must_use]
+    pub fn fair_by(self, flow_of: impl Fn(&R::Key) -> String + Send + Sync + 'static) -> Self {
+        self.context.queue.fair_by(flow_of);
+        self
+    }
+
     /// Watches objects, and reconciles the keys that `keys` names for each delta. Objects are not kept: those that were deleted while the
     /// watch was interrupted have no delta.
     #[must_use]

@@ -84,32 +84,47 @@
 //! # }
 //! ```
 //!
-//! # The other parts
+//! # The parts
 //!
-//! - [`SharedInformers`]: one list and watch per [`ListWatch`] (a resource, by namespace, label and field selector, whole or metadata only),
-//!   however many controllers have a handler on it. Servers that refuse `sendInitialEvents` are listed in pages. A decision that needs many
-//!   objects takes them from a [`Cache`], which [`Controller::watch_into`] keeps, by key, namespace or [`Index`]. Informers that come and go
-//!   are subscribed from the [`Context`].
-//! - [`WorkQueue`]: changes before the objects of a list, exponential backoff per key, requeue after a time, no starvation. [`Metrics`] shows
-//!   its `workqueue_*` numbers.
-//! - [`Objects`]: a client of one resource with any serde type. [`discovery::Resolver`] finds the resource of a kind at run time. [`Apply`] is
-//!   server-side apply: forced, unforced with [`Error::ApplyConflict`], or as a dry run.
-//! - [`conditions`], [`finalizers`] and [`owners`]: the conventions of status, deletion and garbage collection.
-//! - [`events::Recorder`]: events for people, counted and limited. [`leader`]: one leader of many processes, with an epoch for its writes.
-//! - [`manager`]: a table of controllers that are selected by name, each with a client of its own.
+//! | part | purpose |
+//! |---|---|
+//! | [`Controller`], [`Reconciler`] | informers that name keys, workers that observe, decide and execute; [`ReconcileKey`] for work that has to write while it reads |
+//! | [`SharedInformers`], [`ListWatch`], [`Cache`], [`Index`] | one list and watch per selection (a resource, by namespace, label and field selector, whole or metadata only), however many handlers it has. A server that refuses `sendInitialEvents` is listed in pages. Caches are read by key, namespace or index; informers that come and go are subscribed from the [`Context`] |
+//! | [`WorkQueue`] | changes before the objects of a list, exponential backoff per key, requeue after a time, no starvation; [`Metrics`] has its `workqueue_*` numbers |
+//! | [`Objects`], [`discovery::Resolver`] | a client of one resource with any serde type; the resource of a kind that is known at run time |
+//! | [`Apply`] | server-side apply: forced, unforced with [`Error::ApplyConflict`], or as a dry run |
+//! | [`conditions`], [`finalizers`], [`owners`] | the conventions of status, deletion and garbage collection |
+//! | [`events::Recorder`] | events for people: repeated ones are counted, similar ones combined, very many limited |
+//! | [`leader`] | one leader of many processes, with parameters, names at run time and a fencing [`Epoch`](leader::Epoch) for its writes |
+//! | [`crds::CrdInstaller`] | CRDs that are created or upgraded, and usable when it returns |
+//! | [`webhook::WebhookServer`] | mutating, validating and conversion webhooks, with certificates that it creates, shares between replicas and rotates, or that cert-manager keeps |
+//! | [`health`] | `/healthz`, `/livez`, `/readyz` and `/metrics` of a program that runs alone |
+//! | [`clusters`] | clients of several clusters: in a pod, by a kubeconfig file, and by the kubeconfig in a Secret, whose changes are followed |
+//! | [`manager`] | a table of controllers that are selected by name, each with a client of its own |
 //!
-//! The client is any `kube::Client`: over the network, in a pod, or of a server in the same process. Work that has to write while it reads
-//! implements [`ReconcileKey`] instead of [`Reconciler`].
+//! The client is any `kube::Client`: over the network, in a pod, or of a server in the same process (`kube::Client::new` with its tower service).
+//!
+//! # A whole program
+//!
+//! `crates/controller/examples/greeter.rs` has all of them. Tests run it as two replicas, against Orlop and, where its binaries exist, against
+//! kube-apiserver.
+//!
+//! ```no_run
+#![doc = include_str!("../examples/greeter.rs")]
+//! ```
 
 mod apply;
 mod cache;
+pub mod clusters;
 pub mod conditions;
 mod controller;
+pub mod crds;
 pub mod discovery;
 mod error;
 pub mod events;
 pub mod finalizers;
 mod handler;
+pub mod health;
 mod informers;
 pub mod leader;
 mod list_watch;
@@ -121,6 +136,7 @@ mod queue;
 mod raw_object;
 mod reconciler;
 mod subscriptions;
+pub mod webhook;
 
 pub use apply::{Apply, FieldConflict};
 pub use cache::{Cache, Index};

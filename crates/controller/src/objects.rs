@@ -6,8 +6,9 @@ use http::Request;
 use kube::Client;
 use kube::api::{ApiResource, DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::webhook::PatchOperation;
 use crate::{Apply, Error, Result};
 
 /// The number of objects on a page.
@@ -91,13 +92,23 @@ pub struct Objects {
 
 /// One page of a list.
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Page<T> {
     /// The version of the list and the token of the next page.
     #[serde(default)]
     pub metadata: PageMetadata,
     /// The objects.
-    #[serde(default = "Vec::new")]
+    #[serde(default = "Vec::new", deserialize_with = "null_as_empty")]
     pub items: Vec<T>,
+}
+
+/// Kubernetes writes an empty list of metadata as `null`.
+fn null_as_empty<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The version of a list and the token of its next page.
@@ -226,6 +237,17 @@ impl Objects {
         self.send(self.requests.patch_subresource(subresource, name, &how, &patch)?).await
     }
 
+    /// Changes an object by a JSON patch; its `test` operations are preconditions.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn json_patch<T: DeserializeOwned>(&self, name: &str, patch: &[PatchOperation]) -> Result<T> {
+        let request = Request::patch(format!("{}/{name}", self.requests.url_path))
+            .header(http::header::CONTENT_TYPE, "application/json-patch+json")
+            .body(serde_json::to_vec(patch)?);
+        self.send(request.map_err(Error::other)?).await
+    }
+
     /// Server-side apply.
     ///
     /// # Errors
@@ -342,5 +364,19 @@ fn found<T>(answer: Result<T>) -> Result<Option<T>> {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_items_is_empty() {
+        for text in [r#"{"metadata":{"resourceVersion":"7"},"items":null}"#, r#"{"items":[]}"#, "{}"] {
+            let page: Page<u32> = serde_json::from_str(text).unwrap();
+            assert!(page.items.is_empty(), "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Page<u32>>(r#"{"items":[1]}"#).unwrap().items, [1]);
     }
 }

@@ -64,8 +64,9 @@ impl<'a> RawObject<'a> {
 
 impl fmt::Debug for RawObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The object may be a Secret.
         let (Form::Event(bytes) | Form::Item(bytes)) = self.form;
-        f.write_str(&String::from_utf8_lossy(bytes))
+        write!(f, "RawObject({} bytes)", bytes.len())
     }
 }
 

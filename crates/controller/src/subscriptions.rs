@@ -24,6 +24,7 @@ struct Shared {
 #[derive(Default)]
 struct Running {
     by_name: HashMap<String, Subscription>,
+    has_begun: bool,
     has_ended: bool,
 }
 
@@ -57,6 +58,7 @@ impl Subscriptions {
     ) {
         let mut running = self.running();
         let name = name.into();
+        running.has_begun = true;
         if running.has_ended || running.by_name.contains_key(&name) {
             return;
         }
@@ -80,6 +82,18 @@ impl Subscriptions {
     pub async fn synced(&self) {
         // This holds the sender, so that the channel is open.
         let _ = self.0.unsynced.subscribe().wait_for(|unsynced| *unsynced == 0).await;
+    }
+
+    /// Whether every handler has received the whole list of its informer: a health check.
+    ///
+    /// # Errors
+    /// A list is not complete, or nothing was subscribed yet.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        match *self.0.unsynced.borrow() {
+            0 if self.running().has_begun => Ok(()),
+            0 => Err("the informers were not started yet".to_owned()),
+            unsynced => Err(format!("{unsynced} informers are not synced")),
+        }
     }
 
     /// Ends all of them, for good.

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_survive_and_so_does_what_looks_like_one() {
+    fn line_breaks_and_their_escapes_survive() {
         assert_eq!(unescape(r"a\nb"), "a\nb");
         assert_eq!(unescape(r"a\\nb\\"), r"a\nb\");
         assert!(Descriptions::unpack().text.contains(r"\n"), "some have line breaks");

@@ -31,24 +31,24 @@ pub struct Row {
     pub categories: &'static [&'static str],
     /// Whether objects live in a namespace.
     pub namespaced: bool,
-    /// What may be done with it.
+    /// The verbs that it supports.
     pub verbs: &'static [&'static str],
-    /// Its subresources, in the order of their names.
-    pub subresources: &'static [Part],
-    /// Whether a deletion is answered with the object that is gone, instead of a `Status`.
+    /// Its subresources, sorted by name.
+    pub subresources: &'static [SubresourceRow],
+    /// Whether a DELETE responds with the deleted object instead of a `Status`.
     pub shows_deleted: bool,
-    /// Group and version in which Kubernetes stores it, where they are others.
+    /// Group and version in which Kubernetes stores it, if not this one.
     pub stored_as: Option<(&'static str, &'static str)>,
 }
 
 /// A subresource.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct SubresourceRow {
     /// Its name in the path.
     pub name: &'static str,
-    /// Group, version and kind of what it gives or takes; `None` for the object itself.
+    /// Group, version and kind of its request and response bodies; `None` for the object itself.
     pub kind: Option<(&'static str, &'static str, &'static str)>,
-    /// What may be done with it.
+    /// The verbs that it supports.
     pub verbs: &'static [&'static str],
 }
 
@@ -83,7 +83,7 @@ impl Row {
         Self { verbs, ..self }
     }
 
-    const fn with(self, subresources: &'static [Part]) -> Self {
+    const fn with(self, subresources: &'static [SubresourceRow]) -> Self {
         Self { subresources, ..self }
     }
 
@@ -96,24 +96,24 @@ impl Row {
     }
 }
 
-/// A part of the object itself.
-const fn part(name: &'static str, verbs: &'static [&'static str]) -> Part {
-    Part { name, kind: None, verbs }
+/// A subresource with the kind of the object itself.
+const fn subresource(name: &'static str, verbs: &'static [&'static str]) -> SubresourceRow {
+    SubresourceRow { name, kind: None, verbs }
 }
 
-/// A part that gives or takes something of another kind.
-const fn other(
+/// A subresource with bodies of another kind.
+const fn subresource_of_kind(
     name: &'static str,
     group: &'static str,
     version: &'static str,
     kind: &'static str,
     verbs: &'static [&'static str],
-) -> Part {
-    Part { name, kind: Some((group, version, kind)), verbs }
+) -> SubresourceRow {
+    SubresourceRow { name, kind: Some((group, version, kind)), verbs }
 }
 
-const STATUS: Part = part("status", OBJECT);
-const SCALE: Part = other("scale", "autoscaling", "v1", "Scale", OBJECT);
+const STATUS: SubresourceRow = subresource("status", OBJECT);
+const SCALE: SubresourceRow = subresource_of_kind("scale", "autoscaling", "v1", "Scale", OBJECT);
 
 const fn version(group: &'static str, version: &'static str, resources: &'static [Row]) -> Version {
     Version { group, version, resources }
@@ -135,10 +135,10 @@ pub const TABLE: &[Version] = &[
                 .showing_deleted()
                 .short(&["ns"])
                 .only(&["create", "delete", "get", "list", "patch", "update", "watch"])
-                .with(&[part("finalize", &["update"]), STATUS]),
+                .with(&[subresource("finalize", &["update"]), STATUS]),
             Row::cluster("Node", "nodes")
                 .short(&["no"])
-                .with(&[other("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
+                .with(&[subresource_of_kind("proxy", "", "", "NodeProxyOptions", PROXY), STATUS]),
             Row::namespaced("PersistentVolumeClaim", "persistentvolumeclaims")
                 .showing_deleted()
                 .short(&["pvc"])
@@ -148,15 +148,15 @@ pub const TABLE: &[Version] = &[
                 .short(&["pv"])
                 .with(&[STATUS]),
             Row::namespaced("Pod", "pods").showing_deleted().short(&["po"]).in_categories(&["all"]).with(&[
-                other("attach", "", "", "PodAttachOptions", STREAM),
-                other("binding", "", "", "Binding", CREATE),
-                part("ephemeralcontainers", OBJECT),
-                other("eviction", "policy", "v1", "Eviction", CREATE),
-                other("exec", "", "", "PodExecOptions", STREAM),
-                part("log", &["get"]),
-                other("portforward", "", "", "PodPortForwardOptions", STREAM),
-                other("proxy", "", "", "PodProxyOptions", PROXY),
-                part("resize", OBJECT),
+                subresource_of_kind("attach", "", "", "PodAttachOptions", STREAM),
+                subresource_of_kind("binding", "", "", "Binding", CREATE),
+                subresource("ephemeralcontainers", OBJECT),
+                subresource_of_kind("eviction", "policy", "v1", "Eviction", CREATE),
+                subresource_of_kind("exec", "", "", "PodExecOptions", STREAM),
+                subresource("log", &["get"]),
+                subresource_of_kind("portforward", "", "", "PodPortForwardOptions", STREAM),
+                subresource_of_kind("proxy", "", "", "PodProxyOptions", PROXY),
+                subresource("resize", OBJECT),
                 STATUS,
             ]),
             Row::namespaced("PodTemplate", "podtemplates").showing_deleted(),
@@ -172,12 +172,12 @@ pub const TABLE: &[Version] = &[
             Row::namespaced("ServiceAccount", "serviceaccounts")
                 .showing_deleted()
                 .short(&["sa"])
-                .with(&[other("token", "authentication.k8s.io", "v1", "TokenRequest", CREATE)]),
+                .with(&[subresource_of_kind("token", "authentication.k8s.io", "v1", "TokenRequest", CREATE)]),
             Row::namespaced("Service", "services")
                 .showing_deleted()
                 .short(&["svc"])
                 .in_categories(&["all"])
-                .with(&[other("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
+                .with(&[subresource_of_kind("proxy", "", "", "ServiceProxyOptions", PROXY), STATUS]),
         ],
     ),
     version(
@@ -254,7 +254,7 @@ pub const TABLE: &[Version] = &[
         "v1",
         &[Row::cluster("CertificateSigningRequest", "certificatesigningrequests")
             .short(&["csr"])
-            .with(&[part("approval", OBJECT), STATUS])],
+            .with(&[subresource("approval", OBJECT), STATUS])],
     ),
     version(
         "networking.k8s.io",
@@ -345,7 +345,7 @@ pub const TABLE: &[Version] = &[
     ),
 ];
 
-/// What is served only where somebody asks for it: in Kubernetes it is behind `--runtime-config` and a feature gate.
+/// Resources that are off by default: Kubernetes has them behind `--runtime-config` and a feature gate.
 pub const ON_REQUEST: &[Version] = &[version(
     "admissionregistration.k8s.io",
     "v1beta1",

@@ -1,4 +1,5 @@
-//! IP addresses, ranges of them and ports, read as Kubernetes reads them: what it once let pass still passes.
+//! IP addresses, CIDR ranges and ports, parsed as Kubernetes parses them: legacy forms that it still accepts
+//! are accepted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +10,7 @@ use crate::error::{FieldError, Path, quote};
 const BAD_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const BAD_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/// An address; leading zeros are read over, and an IPv4 address in IPv6 notation is one of IPv4.
+/// An address; leading zeros are ignored, and an IPv4-mapped IPv6 address is an IPv4 address.
 pub fn ip(text: &str) -> Option<IpAddr> {
     ipv4(text).or_else(|| text.parse().ok().map(IpAddr::V6)).map(|ip| ip.to_canonical())
 }
@@ -31,12 +32,12 @@ fn decimal(text: &str) -> Option<u32> {
     })
 }
 
-/// Whether a text is a range of addresses.
+/// Whether a text is a CIDR range.
 pub fn is_range(text: &str) -> bool {
     Range::parse(text).is_some()
 }
 
-/// Whether a text is an address of IPv6.
+/// Whether a text is an IPv6 address.
 pub fn is_ipv6(text: &str) -> bool {
     matches!(ip(text), Some(IpAddr::V6(_)))
 }
@@ -47,7 +48,7 @@ pub fn bad_ip(path: &Path<'_>, text: &str, old: &[Value]) -> Option<FieldError> 
     (!fine).then(|| FieldError::invalid(path, text, BAD_IP))
 }
 
-/// What is wrong with an address that has to be in its only right form.
+/// Problems of an address that has to be in canonical form.
 pub fn strict_ip(text: &str) -> Vec<String> {
     let problem = match (ip(text), text.parse()) {
         (None, _) => BAD_IP.to_owned(),
@@ -63,7 +64,7 @@ pub fn strict_ip(text: &str) -> Vec<String> {
     vec![problem]
 }
 
-/// What is wrong with an address to which traffic shall go.
+/// Problems of an address that traffic is sent to.
 pub fn bad_destination(path: &Path<'_>, text: &str) -> Vec<FieldError> {
     let Some(ip) = ip(text) else {
         return vec![FieldError::invalid(path, text, "must be a valid IP address")];
@@ -86,7 +87,7 @@ fn is_ipv6_link_local(ip: Ipv6Addr) -> bool {
     ip.segments()[0] & 0xffc0 == 0xfe80
 }
 
-/// What a client is told of an address that is not in its usual form.
+/// The warning for an address that is not in canonical form.
 pub fn ip_warning(path: &Path<'_>, text: &str) -> Option<String> {
     let read = ip(text)?;
     match text.parse() {
@@ -105,7 +106,7 @@ pub fn ip_warning(path: &Path<'_>, text: &str) -> Option<String> {
     }
 }
 
-/// A range of addresses.
+/// A CIDR range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     ip: IpAddr,
@@ -113,7 +114,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// A range; leading zeros are read over, and the address may have bits behind the prefix.
+    /// Parses a range; leading zeros are ignored, and the address may have bits behind the prefix.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, length) = text.split_once('/')?;
         let ip = ipv4(address).or_else(|| address.parse().ok().map(IpAddr::V6))?;
@@ -166,7 +167,7 @@ pub fn bad_range(path: &Path<'_>, text: &str, old: &[Value]) -> Option<FieldErro
     (!fine).then(|| FieldError::invalid(path, text, BAD_RANGE))
 }
 
-/// What is wrong with a range that has to be in its only right form.
+/// Problems of a range that has to be in canonical form.
 pub fn bad_strict_range(path: &Path<'_>, text: &str) -> Vec<FieldError> {
     let Some(range) = Range::parse(text) else { return vec![FieldError::invalid(path, text, BAD_RANGE)] };
     let mapped = matches!(range.ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
@@ -189,7 +190,7 @@ fn has_leading_zeros(range: &str) -> bool {
     (length.len() > 1 && length.starts_with('0')) || address.parse::<IpAddr>().is_err()
 }
 
-/// What a client is told of a range that is not in its usual form.
+/// The warnings for a range that is not in canonical form.
 pub fn range_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
     let Some(range) = Range::parse(text) else { return Vec::new() };
     let (network, mut warnings) = (range.network(), Vec::new());
@@ -217,13 +218,13 @@ pub fn range_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
-/// What is wrong with the number of a port.
+/// The error of a port number out of range.
 pub fn bad_port(path: &Path<'_>, port: i64) -> Option<FieldError> {
     let fine = (1..=65_535).contains(&port);
     (!fine).then(|| FieldError::invalid(path, port, "must be between 1 and 65535, inclusive"))
 }
 
-/// What is wrong with the name of a port.
+/// Problems of a port name.
 pub fn bad_port_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let letter = |byte: u8| byte.is_ascii_lowercase();
     let charset = |byte: u8| letter(byte) || byte.is_ascii_digit() || byte == b'-';
@@ -243,7 +244,7 @@ pub fn bad_port_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     .collect()
 }
 
-/// What is wrong with a port that is a number or a name.
+/// Problems of a port that is a number or a name.
 pub fn bad_port_or_name(path: &Path<'_>, port: &Value) -> Vec<FieldError> {
     match port {
         Value::String(name) => bad_port_name(path, name),

@@ -1,6 +1,8 @@
-//! What a selector may look at: the labels of an object and the fields that its resource type declares selectable.
+//! The attributes that selectors match: the labels of an object and the fields that its resource type
+//! declares selectable.
 //!
-//! They are extracted once, when an object is written, and kept beside it, so that no selector ever parses an object.
+//! They are extracted once, when an object is written, and kept beside it, so that no selector ever parses an
+//! object.
 
 /// Labels and selectable fields of one version of an object, each sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +12,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Takes labels and fields in any order. Of a key that comes twice the last value counts.
+    /// Takes labels and fields in any order. Of a duplicate key the last value counts.
     pub fn new(labels: Vec<(String, String)>, fields: Vec<(String, String)>) -> Self {
         Self { labels: sorted(labels), fields: sorted(fields) }
     }
@@ -20,7 +22,7 @@ impl Attributes {
         find(&self.labels, key)
     }
 
-    /// The value of a selectable field; a declared field that the object lacks is there with an empty value.
+    /// The value of a selectable field; a declared field that the object lacks has an empty value.
     pub fn field(&self, path: &str) -> Option<&str> {
         find(&self.fields, path)
     }
@@ -35,7 +37,7 @@ impl Attributes {
         &self.fields
     }
 
-    /// How many labels and fields there are.
+    /// Number of labels and fields.
     pub fn len(&self) -> usize {
         self.labels.len() + self.fields.len()
     }
@@ -58,7 +60,7 @@ impl Attributes {
         out
     }
 
-    /// Reads back what [`Attributes::to_bytes`] wrote; `None` if it did not.
+    /// The inverse of [`Attributes::to_bytes`]; `None` for malformed bytes.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let labels = take_list(&mut bytes)?;
         let fields = take_list(&mut bytes)?;

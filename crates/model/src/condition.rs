@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn the_time_of_a_transition_is_kept_while_the_status_stays() {
         let other = json!({"type": "Other", "status": "True"});
-        // What was there, what is set, and the time that counts.
+        // The old condition, the new one, and the expected time.
         let rows = [
             (None, ready("True", "a", json!("now")), json!("now")),
             (Some(ready("True", "a", json!("then"))), ready("True", "b", json!("now")), json!("then")),

@@ -19,12 +19,13 @@ impl Encoded {
         Self::encode(object, None, own.as_deref())
     }
 
-    /// As [`Encoded::new`], with these `managedFields`, which are JSON already, in the place of those that it has.
+    /// As [`Encoded::new`], with these `managedFields`, which are JSON already, in place of its own.
     pub fn managed(object: &Map<String, Value>, managed_fields: Option<&str>) -> Self {
         Self::encode(object, None, managed_fields)
     }
 
-    /// As [`Encoded::managed`], with an `apiVersion` in front of everything else: [`split_version`] takes it off again.
+    /// As [`Encoded::managed`], with an `apiVersion` in front of everything else: [`split_version`] takes it
+    /// off again.
     pub fn of_version(api_version: &str, object: &Map<String, Value>, managed_fields: Option<&str>) -> Self {
         Self::encode(object, Some(api_version), managed_fields)
     }
@@ -40,7 +41,7 @@ impl Encoded {
             separator.write(&mut out);
             write_entry(&mut out, "apiVersion", &Value::from(version));
         }
-        // `metadata` keeps its place among the sorted keys, also where the object came without one.
+        // `metadata` keeps its place among the sorted keys, even if the object came without one.
         for (key, value) in object.range_before("metadata") {
             separator.write(&mut out);
             write_entry(&mut out, key, value);
@@ -57,8 +58,8 @@ impl Encoded {
         Self { before: out, after }
     }
 
-    /// What is stored, for another revision, without parsing it. `version_at` is where the digits begin, as
-    /// [`Encoded::version_at`] said when it was stored.
+    /// A stored value, for another revision, without parsing it. `version_at` is the offset of the digits, as
+    /// [`Encoded::version_at`] returned it when it was stored.
     pub fn of_stored(value: &[u8], version_at: usize) -> Self {
         let (before, rest) = value.split_at(version_at.min(value.len()));
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -81,17 +82,17 @@ impl Encoded {
         (&self.before, &self.after)
     }
 
-    /// Puts back together what [`Encoded::around_revision`] gave.
+    /// The inverse of [`Encoded::around_revision`].
     pub fn from_around(before: Vec<u8>, after: Vec<u8>) -> Self {
         Self { before, after }
     }
 
-    /// Where the digits of the revision begin.
+    /// Offset of the digits of the revision.
     pub fn version_at(&self) -> usize {
         self.before.len()
     }
 
-    /// How many bytes it takes without the digits.
+    /// Number of bytes without the digits.
     pub fn len(&self) -> usize {
         self.before.len() + self.after.len()
     }
@@ -102,8 +103,8 @@ impl Encoded {
     }
 }
 
-/// The version that [`Encoded::of_version`] put in front, and the rest: what is behind the comma. An object without one has
-/// an empty version.
+/// The version that [`Encoded::of_version`] put in front, and the rest behind the comma. An object without
+/// one has an empty version.
 pub fn split_version(value: &[u8]) -> (&str, &[u8]) {
     let without = ("", value.get(1..).unwrap_or_default());
     let Some(rest) = value.strip_prefix(VERSION_OPENING) else { return without };
@@ -115,9 +116,9 @@ pub fn split_version(value: &[u8]) -> (&str, &[u8]) {
 
 const VERSION_OPENING: &[u8] = b"{\"apiVersion\":\"";
 
-/// Gives a stored value another revision, without parsing it.
+/// Replaces the revision of a stored value, without parsing it.
 ///
-/// `version_at` is where the digits begin, as [`Encoded::version_at`] said when it was stored.
+/// `version_at` is the offset of the digits, as [`Encoded::version_at`] returned it when it was stored.
 pub fn with_revision(value: &[u8], version_at: usize, revision: Revision) -> Bytes {
     Encoded::of_stored(value, version_at).at(revision)
 }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a request, without HTTP, and the `Status` object that tells a client of it.
+//! Errors of requests, without HTTP, and their `Status` objects.
 //!
 //! Messages, reasons and details are those of kube-apiserver, because clients compare them.
 
@@ -19,34 +19,34 @@ pub use field::{FieldError, FieldErrorKind, Path};
 pub use lexical::{is_printable, quote};
 pub use quoting::display_number;
 
-/// Why a request failed. Displays as the message that clients see; the core group is the empty text.
+/// Error of a request. Displays as the message that clients see; the core group is the empty text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The request makes no sense, whatever the state of the server.
+    /// The request is malformed, whatever the state of the server.
     #[error("{message}")]
     BadRequest {
         /// The whole message.
         message: String,
     },
-    /// The client has not said who it is, or not in a way that convinces.
+    /// The client did not authenticate, or with invalid credentials.
     #[error("Unauthorized")]
     Unauthorized,
-    /// The client, or an admission rule, forbids it.
+    /// The authorizer or an admission plugin forbids it.
     #[error("{}", forbidden(group, resource, name, message))]
     Forbidden {
         /// The group of the resource.
         group: String,
-        /// Empty where the path is not that of a resource.
+        /// Empty if the path is not that of a resource.
         resource: String,
-        /// Empty where no object is named.
+        /// Empty if no object is named.
         name: String,
-        /// What comes after `is forbidden: `.
+        /// The text behind `is forbidden: `.
         message: String,
     },
-    /// A policy refuses it, for a reason of its own.
+    /// An admission policy refuses it, with a reason of its own.
     #[error("{}", .0.message)]
     Denied(Box<Denied>),
-    /// A new object would be in a namespace that is on its way out.
+    /// A new object would be in a namespace that is terminating.
     #[error("{}", forbidden(group, resource, name, &terminating(namespace)))]
     NamespaceTerminating {
         /// The group of the resource.
@@ -71,7 +71,7 @@ pub enum Error {
     /// There is no such path or resource type.
     #[error("the server could not find the requested resource")]
     PathNotFound,
-    /// There is nothing at all below this path; the answer is a text.
+    /// Nothing is served below this path; the answer is plain text.
     #[error("404 page not found")]
     NoSuchPage,
     /// There is such an object already.
@@ -83,7 +83,7 @@ pub enum Error {
         resource: String,
         /// The name of the object.
         name: String,
-        /// Whether it is on its way out.
+        /// Whether it is being deleted.
         is_ending: bool,
     },
     /// The object is not in the state the request expects.
@@ -95,34 +95,34 @@ pub enum Error {
         resource: String,
         /// The name of the object.
         name: String,
-        /// What does not fit.
+        /// The mismatch.
         message: String,
     },
-    /// An applied configuration wants to change what others own.
+    /// An applied configuration conflicts with fields of other managers.
     #[error("{message}")]
     ApplyConflict {
         /// The whole message.
         message: String,
-        /// Who owns it, and the path of the field.
+        /// The manager, and the path of the field.
         causes: Vec<(String, String)>,
     },
-    /// It failed for a reason that has no name.
+    /// It failed for a reason without a machine-readable name.
     #[error("{message}")]
     Failed {
         /// The whole message.
         message: String,
     },
-    /// The revision asked for is no longer kept.
+    /// The requested revision is compacted.
     #[error("{message}")]
     Expired {
         /// The whole message.
         message: String,
-        /// With this token a paged list may go on, at the newest revision.
+        /// Continues a paged list, at the newest revision.
         continue_token: Option<String>,
     },
-    /// The object breaks rules, field by field.
+    /// The object violates validation rules, field by field.
     ///
-    /// With neither kind nor errors it stands for a patch that cannot be applied: the server says no more than that.
+    /// With neither kind nor errors it stands for a patch that cannot be applied, without details.
     #[error("{}", invalid(group, kind, name, errors))]
     Invalid {
         /// The group of the kind.
@@ -131,35 +131,36 @@ pub enum Error {
         kind: String,
         /// The name of the object; may be empty.
         name: String,
-        /// One for each broken rule.
+        /// One for each violation.
         errors: Vec<FieldError>,
     },
-    /// The resource has no such verb. An empty resource stands for a path that takes no such HTTP method.
+    /// The resource does not support the verb. An empty resource stands for a path that does not support the
+    /// HTTP method.
     #[error("{}", method_not_allowed(group, resource, verb))]
     MethodNotAllowed {
         /// The group of the resource.
         group: String,
         /// The plural name of the resource.
         resource: String,
-        /// What the client tried, such as `create`.
+        /// The verb, such as `create`.
         verb: String,
     },
-    /// None of the media types that the client accepts can be given.
+    /// None of the media types that the client accepts can be produced.
     #[error("only the following media types are accepted: {}", accepted.join(", "))]
     NotAcceptable {
-        /// What could be given.
+        /// The media types that can be produced.
         accepted: Vec<String>,
     },
-    /// No clause of what the client accepts names a media type that is there at all.
+    /// No clause of the `Accept` header names a known media type.
     #[error("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "))]
     NoRepresentation {
-        /// What could be given.
+        /// The media types that can be produced.
         available: Vec<String>,
     },
-    /// The body is of a media type that is not read here. An empty list stands for a path that says no more.
+    /// The body has a media type that is not accepted here. An empty list stands for a path without details.
     #[error("{}", unsupported_media_type(accepted))]
     UnsupportedMediaType {
-        /// What could be read.
+        /// The media types that are accepted.
         accepted: Vec<String>,
     },
     /// The body is too large.
@@ -168,7 +169,7 @@ pub enum Error {
         /// The largest body, in bytes.
         limit: usize,
     },
-    /// The object that the request makes is larger than the store keeps.
+    /// The resulting object is larger than the store keeps.
     #[error("Request entity too large: {message}")]
     ObjectTooLarge {
         /// The size and the limit.
@@ -181,39 +182,39 @@ pub enum Error {
     TooManyOperations {
         /// The largest number of operations.
         limit: usize,
-        /// How many there were.
+        /// Their number.
         given: usize,
     },
-    /// The client asks too often, or for something that would now be disruptive.
+    /// The client sends too many requests, or one that would be disruptive now.
     #[error("{message}")]
     TooManyRequests {
         /// The whole message.
         message: String,
-        /// After how long to try again; zero says nothing.
+        /// Seconds after which to try again; zero for unspecified.
         retry_after_seconds: u32,
     },
-    /// A pod may not be evicted now.
+    /// The PodDisruptionBudget does not allow an eviction now.
     #[error("Cannot evict pod as it would violate the pod's disruption budget.")]
     DisruptionBudget {
-        /// Why.
+        /// The reason.
         cause: String,
-        /// After how long to try again; zero says nothing.
+        /// Seconds after which to try again; zero for unspecified.
         retry_after_seconds: u32,
     },
-    /// The revision asked for is later than all there are.
+    /// The requested revision is ahead of the clock.
     #[error("Timeout: Too large resource version: {requested}, current: {current}")]
     FutureRevision {
-        /// What the client asked for.
+        /// The requested revision.
         requested: Revision,
-        /// The newest one.
+        /// The newest revision.
         current: Revision,
     },
-    /// It took too long; it may still come to pass.
+    /// It took too long; it may still succeed.
     #[error("Timeout: {message}")]
     Timeout {
-        /// What comes after `Timeout: `.
+        /// The text behind `Timeout: `.
         message: String,
-        /// After how long to try again; zero says nothing.
+        /// Seconds after which to try again; zero for unspecified.
         retry_after_seconds: u32,
     },
     /// All generated names were taken.
@@ -230,10 +231,10 @@ pub enum Error {
         /// The last name tried.
         name: String,
     },
-    /// The definition of a resource has changed while an object of it was written, again and again.
+    /// The CRD of a resource kept changing while an object of it was written.
     #[error("the definition of the resource is changing; please try again")]
     DefinitionChanged,
-    /// Somebody else has decided it, and how it is told.
+    /// An answer decided elsewhere, such as by a webhook, as it is.
     #[error("{message}")]
     Decided {
         /// The HTTP status code.
@@ -245,13 +246,13 @@ pub enum Error {
         /// The details of the `Status`, an object.
         details: Option<Value>,
     },
-    /// The server is at fault. The message goes to the client: it must hold nothing that is not meant for one.
+    /// A fault of the server. The message is sent to the client and must hold nothing confidential.
     #[error("Internal error occurred: {message}")]
     Internal {
-        /// What comes after `Internal error occurred: `.
+        /// The text behind `Internal error occurred: `.
         message: String,
     },
-    /// The server cannot do it at present.
+    /// The server cannot serve it at present.
     #[error("{message}")]
     Unavailable {
         /// The whole message.
@@ -259,7 +260,7 @@ pub enum Error {
     },
 }
 
-/// A request that policies refuse.
+/// A request that admission policies refuse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denied {
     /// The group of the resource.
@@ -274,7 +275,7 @@ pub struct Denied {
     pub reason: &'static str,
     /// The code.
     pub code: u16,
-    /// What each policy says.
+    /// The message of each policy.
     pub causes: Vec<String>,
 }
 
@@ -289,9 +290,11 @@ impl Error {
         Self::Internal { message: message.into() }
     }
 
-    /// What a policy says of a forbidden request, with a reason of its own and the code of that.
+    /// The error of an admission policy that forbids a request, with the policy's reason and its code.
     pub fn denied(
-        (group, resource, name): (&str, &str, &str),
+        group: &str,
+        resource: &str,
+        name: &str,
         message: String,
         reason: &'static str,
         code: u16,
@@ -302,7 +305,7 @@ impl Error {
         Self::Denied(Box::new(Denied { group, resource, name, message: whole, reason, code, causes }))
     }
 
-    /// The HTTP status code that goes with it.
+    /// The HTTP status code.
     pub fn code(&self) -> u16 {
         match self {
             Self::Decided { code, .. } => *code,
@@ -355,7 +358,7 @@ impl Error {
         }
     }
 
-    /// After how long the client may try again: also the value of the header `Retry-After`.
+    /// Seconds after which the client may try again: also the value of the header `Retry-After`.
     pub fn retry_after_seconds(&self) -> Option<u32> {
         match self {
             Self::FutureRevision { .. } | Self::GenerateNameConflict { .. } => Some(1),
@@ -372,7 +375,7 @@ impl Error {
         }
     }
 
-    /// The `Status` object that tells a client of it.
+    /// The `Status` object.
     pub fn status(&self) -> Value {
         let mut status = json!({
             "kind": "Status",
@@ -394,7 +397,7 @@ impl Error {
         status
     }
 
-    /// The details of the `Status`. Some kinds of errors have them even if there is nothing in them.
+    /// The details of the `Status`. Some errors have them even if they are empty.
     fn details(&self) -> Option<Map<String, Value>> {
         let mut details = match self {
             Self::Decided { details, .. } => return details.as_ref().and_then(Value::as_object).cloned(),
@@ -453,7 +456,7 @@ impl Error {
     }
 }
 
-/// What the error is about. Kubernetes leaves empty entries out, and calls resources kinds here.
+/// The subject of the error. Kubernetes leaves empty entries out, and calls resources kinds here.
 fn subject(group: &str, kind: &str, name: &str) -> Map<String, Value> {
     [("name", name), ("group", group), ("kind", kind)]
         .into_iter()

@@ -1,6 +1,6 @@
-//! Request bodies into values: JSON and YAML, with the keys that came twice.
+//! Request bodies into values: JSON and YAML, with duplicate keys.
 //!
-//! Limits stand here because a body is the one thing that anyone may send.
+//! The limits are here because a body is untrusted input.
 
 mod fault;
 mod ordered;
@@ -25,25 +25,27 @@ pub use yaml::{parse_yaml, repeated_keys_error, to_yaml};
 /// A request body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// The value. Of a key that came twice it has the last value.
+    /// The value. Of a duplicate key it has the last value.
     pub value: Value,
-    /// Where a key came twice, as in `metadata.labels.a` or `items[0].x`; no path comes twice. In YAML, a sentence about each.
+    /// Paths of duplicate keys, as in `metadata.labels.a` or `items[0].x`, each once. In YAML, a sentence
+    /// about each.
     pub duplicates: Vec<String>,
 }
 
-/// The body is not what it says it is. Displays as a text fit for the client.
+/// The body is malformed. Displays as a text fit for the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct JsonError {
     message: String,
 }
 
-/// Kubernetes tells of no more than this.
+/// Kubernetes reports no more than this.
 const MAX_DUPLICATES: usize = 100;
 
-/// Reads one JSON value. Integers that do not fit into `i64` become floating point numbers, as in Kubernetes.
+/// Parses one JSON value. Integers that do not fit into `i64` become floating point numbers, as in
+/// Kubernetes.
 ///
-/// Nesting is limited to 128 levels, so that no function on values has to fear for its stack.
+/// Nesting is limited to 128 levels, so that recursive functions on values cannot overflow the stack.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, JsonError> {
     let text = std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?;
     let mut notes = Notes::new(usize::MAX, usize::MAX);
@@ -61,14 +63,14 @@ impl JsonError {
     }
 }
 
-/// What is noted while a value is built.
+/// State kept while a value is built.
 struct Notes {
-    /// Paths relative to the value that is being built, with a leading `.` or `[`. The callers put the rest in front:
-    /// so paths cost nothing where no key comes twice.
+    /// Paths relative to the value that is being built, with a leading `.` or `[`. The callers prepend the
+    /// rest: so paths cost nothing without duplicate keys.
     duplicates: Vec<String>,
-    /// How many more bytes the value may take: a few aliases make much out of a small YAML document.
+    /// Bytes that the value may still take: a few aliases make much out of a small YAML document.
     budget: usize,
-    /// How many more levels the value may nest. `serde_json` has a limit of its own.
+    /// Levels that the value may still nest. `serde_json` has a limit of its own.
     levels: usize,
 }
 
@@ -94,7 +96,7 @@ impl Notes {
         }
     }
 
-    /// Puts `segment` in front of the paths noted since there were `known`.
+    /// Prepends `segment` to the paths recorded since there were `known`.
     fn prefix(&mut self, known: usize, segment: impl FnOnce() -> String) {
         if self.duplicates.len() > known {
             let segment = segment();
@@ -159,7 +161,7 @@ impl<'de> Visitor<'de> for &mut Notes {
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         self.spend(0)?;
         if value == 0.0 {
-            // A parser gives `-0`, which is the integer 0 in Kubernetes, as a floating point number.
+            // A parser returns `-0`, which is the integer 0 in Kubernetes, as a floating point number.
             return Ok(0.into());
         }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))

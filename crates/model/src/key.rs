@@ -1,4 +1,4 @@
-//! What names an object: its resource, namespace and name, and the uid of one life of that name.
+//! Identity of an object: its resource, namespace and name, and the uid of one life of that name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl Resource {
         if group.is_empty() { Self(plural.into()) } else { Self(format!("{plural}.{group}").into()) }
     }
 
-    /// Reads back what [`Resource::as_str`] gave.
+    /// The inverse of [`Resource::as_str`].
     pub fn from_text(text: &str) -> Self {
         Self(text.into())
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Resource {
 /// The name of an object in the store. Keys order by bytes, in the order of the fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// Which resource it is an object of.
+    /// The resource of the object.
     pub resource: Resource,
     /// Empty for cluster-scoped resources.
     pub namespace: String,

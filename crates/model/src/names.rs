@@ -10,7 +10,7 @@ pub use lexical::names::{
 
 use crate::address;
 
-/// What the names of a resource type have to be.
+/// Rule for the names of a resource type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// Labels joined by dots: most resource types.
@@ -19,9 +19,9 @@ pub enum NameRule {
     Dns1123Label,
     /// One label that starts with a letter: services, for example.
     Dns1035Label,
-    /// Whatever can be a segment of a path: roles, for example.
+    /// Any segment of a path: roles, for example.
     PathSegment,
-    /// An IP address in its usual form.
+    /// An IP address in canonical form.
     IpAddress,
 }
 
@@ -47,7 +47,7 @@ impl NameRule {
     }
 }
 
-/// What can be a segment of a path.
+/// Problems of a name that has to be a segment of a path.
 pub fn path_segment(value: &str) -> Vec<String> {
     if value == "." || value == ".." {
         return vec![format!("may not be '{value}'")];
@@ -57,7 +57,7 @@ pub fn path_segment(value: &str) -> Vec<String> {
 
 /// A name made of `base` and five random characters, of at most 63 bytes.
 ///
-/// The alphabet has neither vowels nor what looks like one, so that no words arise.
+/// The alphabet has neither vowels nor characters that look like one, so that no words arise.
 pub fn generated(base: &str, mut random: impl FnMut() -> u32) -> String {
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     const LENGTH: usize = 63;

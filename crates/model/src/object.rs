@@ -64,7 +64,7 @@ pub fn maps_mut<'a>(object: &'a mut Object, field: &str) -> impl Iterator<Item =
     items.filter_map(Value::as_object_mut)
 }
 
-/// The map in a field, which is made if there is none.
+/// The map in a field, which is created if there is none.
 pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Object {
     if !object.get(field).is_some_and(Value::is_object) {
         object.insert(field.to_owned(), Value::Object(Map::new()));
@@ -72,7 +72,7 @@ pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Object {
     object.get_mut(field).and_then(Value::as_object_mut).expect("it is an object now")
 }
 
-/// The list in a field, which is made if there is none.
+/// The list in a field, which is created if there is none.
 pub fn list_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Vec<Value> {
     if !object.get(field).is_some_and(Value::is_array) {
         object.insert(field.to_owned(), Value::Array(Vec::new()));
@@ -80,8 +80,8 @@ pub fn list_mut<'a>(object: &'a mut Object, field: &str) -> &'a mut Vec<Value> {
     object.get_mut(field).and_then(Value::as_array_mut).expect("it is a list now")
 }
 
-/// Gives a field the value that it has in another object, or none. Mostly it has it already: a comparison costs far
-/// less than a copy.
+/// Sets a field to its value in another object, or removes it. Mostly it has it already: a comparison costs
+/// far less than a copy.
 pub fn copy(object: &mut Object, from: &Object, field: &str) {
     if object.get(field) == from.get(field) {
         return;
@@ -107,7 +107,7 @@ pub fn has(object: &Object, path: &[&str]) -> bool {
     present(object, path).is_some()
 }
 
-/// Gives a field a value unless it has one.
+/// Sets a field unless it has a value.
 pub fn set_default(object: &mut Object, field: &str, value: &str) {
     if object.get(field).is_none_or(Value::is_null) {
         object.insert(field.to_owned(), value.into());

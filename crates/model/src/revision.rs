@@ -24,7 +24,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The text is not a `resourceVersion` that this server could have given out.
+/// The text is not a `resourceVersion` that this server could have returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a decimal number without sign")]
 pub struct ParseRevisionError;

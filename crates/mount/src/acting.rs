@@ -25,7 +25,7 @@ pub trait Backend: Send + Sync {
 /// The API server as a tower service whose requests have the identity of the caller: RBAC and admission decide about each of them.
 ///
 /// It works while the caller's request lasts, which is until the handler has returned a whole body or its stream has ended. A client
-/// that is kept longer answers [`RequestEnded`]: nobody acts for a caller who is not there.
+/// that is kept longer answers [`RequestEnded`]: no client acts for a caller that is gone.
 #[derive(Clone)]
 pub struct ActingClient(Weak<dyn Backend>);
 

@@ -18,7 +18,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call of a handler of this mount. `None` where the path of the request is not below the prefix.
+    /// A call of a handler of this mount. `None` if the path of the request is not below the prefix.
     #[must_use]
     pub fn new(
         mount: &Mount,

@@ -347,7 +347,9 @@ fn read(case: &Case, response: &Response) -> Value {
         "application/json" => serde_json::from_slice(&response.body).ok(),
         "application/yaml" => json::parse_yaml(&response.body).ok().map(|parsed| parsed.value),
         "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(schema::builtin(), &response.body, ("", "")).ok().map(|decoded| decoded.value)
+            protobuf::decode(schema::builtin(), &response.body, protobuf::TypeMeta::UNKNOWN)
+                .ok()
+                .map(|decoded| decoded.value)
         }
         _ => None,
     };

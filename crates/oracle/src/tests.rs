@@ -47,7 +47,7 @@ fn play(uid: &str, version: &str) -> (Vec<(String, Value)>, crate::Answers) {
 }
 
 #[test]
-fn later_requests_use_what_earlier_answers_said() {
+fn later_requests_use_values_of_earlier_answers() {
     let uid = "11111111-2222-4333-8444-555555555555";
     let (sent, _) = play(uid, "7");
     let paths: Vec<&str> = sent.iter().map(|(path, _)| path.as_str()).collect();
@@ -158,8 +158,8 @@ fn an_allowed_difference_excuses_exactly_as_many_cases_as_it_states() {
     assert_eq!(allowed.miscounted(false)[0], "3 cases differ at /body/*/x of a/*, not 2");
 }
 
-/// How many cases `fixtures/oracle/allowed.yaml` excuses. The number only goes down: a new difference is mended, or takes the place of
-/// an old one.
+/// Number of cases that `fixtures/oracle/allowed.yaml` excuses. It only goes down: a new difference is
+/// mended, or takes the place of an old one.
 const EXCUSED: usize = 208;
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) fn check(answer: &mut Value) -> Option<String> {
 
 /// The difference between a protobuf message and its decoded and re-encoded form.
 pub(crate) fn unread(bytes: &[u8]) -> Option<String> {
-    let decoded = match protobuf::decode(schema::builtin(), bytes, ("", "")) {
+    let decoded = match protobuf::decode(schema::builtin(), bytes, protobuf::TypeMeta::UNKNOWN) {
         Ok(decoded) => decoded.value,
         Err(error) => return Some(format!("its protobuf cannot be decoded: {error}")),
     };

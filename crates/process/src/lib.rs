@@ -7,6 +7,7 @@ pub mod args;
 pub mod descriptors;
 pub mod files;
 pub mod go_time;
+pub mod http_server;
 mod keys;
 pub mod listen;
 pub mod logging;

@@ -20,8 +20,10 @@ use crate::{
 };
 
 mod certificate;
+mod component;
 mod signer;
 
+pub use component::{Unusable, component_ca, created_at, is_serving_for, issue, split_bundle};
 pub use signer::{KeyUsage, Signer};
 
 use certificate::{Ca, ParsedCertificate, Subject};

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_regular_file_is_read_once() {
+    async fn files_that_are_not_regular_are_read_once() {
         let mut reloader = Reloader::default();
         let files = vec![NamedFile { flag: "--file", path: "/dev/null".into() }];
         reloader.watch("file", files, |_| Ok::<_, io::Error>(())).unwrap();

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, RwLock};
 
+pub use rustls::ServerConfig;
 use rustls::{
-    ClientConfig, ConfigBuilder, RootCertStore, ServerConfig,
+    ClientConfig, ConfigBuilder, RootCertStore,
     client::WantsClientCert,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer},

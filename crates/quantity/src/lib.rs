@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_spelled_as_kubernetes_spells_them() {
+    fn quantities_have_the_canonical_form_of_kubernetes() {
         for (given, spelled) in [
             ("0", "0"),
             ("-0", "0"),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_whole_numbers_only_where_they_were_written_so() {
+    fn digits_are_integers_only_if_written_so() {
         let digits = |text: &str| Quantity::parse_digits(text).unwrap().1;
         for (text, integer) in [
             ("50k", Some(50_000)),
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn malformed_quantities_are_refused() {
         use QuantityError::{Format, Number, Suffix};
         for (given, problem) in [
             ("", Format),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_compared_by_what_they_are_worth() {
+    fn quantities_are_compared_by_value() {
         let sorted = [
             "-1Ki", "-1", "0", "1n", "1m", "1", "1023", "1Ki", "1.1k", "1M", "1Mi", "1Ei", "1e30", "2e30",
             "1e999",

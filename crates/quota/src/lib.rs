@@ -9,4 +9,4 @@ mod tally;
 
 pub use charge::{Quota, charge};
 pub use counted::Counted;
-pub use tally::{Resource, Tally, resources};
+pub use tally::{QuotaResource, Tally, resources};

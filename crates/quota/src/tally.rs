@@ -22,22 +22,35 @@ const NAMED: [(&str, &str); 8] = [
     ("resource.k8s.io", "resourceclaims"),
 ];
 
-/// A resource to list for a recalculation: its group and plural name.
-pub type Resource = (String, String);
+/// A resource to list for a recalculation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QuotaResource {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural name.
+    pub plural: String,
+}
+
+impl QuotaResource {
+    /// The resource with this group and plural name.
+    pub fn new(group: &str, plural: &str) -> Self {
+        Self { group: group.to_owned(), plural: plural.to_owned() }
+    }
+}
 
 /// The resources that `spec.hard` of a quota constrains, served or not. Events are never counted.
-pub fn resources(hard: Option<&Value>) -> BTreeSet<Resource> {
+pub fn resources(hard: Option<&Value>) -> BTreeSet<QuotaResource> {
     let names: Vec<&String> =
         hard.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name).collect();
     let known = NAMED.iter().filter(|(group, plural)| {
         let counted = Counted { group, plural, now: 0 };
         names.iter().any(|name| counted.matches(name))
     });
-    let known = known.map(|(group, plural)| ((*group).to_owned(), (*plural).to_owned()));
+    let known = known.map(|(group, plural)| QuotaResource::new(group, plural));
     let counted = names.iter().filter_map(|name| {
         let name = name.strip_prefix("count/")?;
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
-        (plural != "events").then(|| (group.to_owned(), plural.to_owned()))
+        (plural != "events").then(|| QuotaResource::new(group, plural))
     });
     known.chain(counted).collect()
 }
@@ -113,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn the_amounts_of_a_quota_say_which_objects_have_to_be_looked_at() {
+    fn the_hard_limits_of_a_quota_select_the_counted_resources() {
         let of = |hard: &[&str]| {
             let hard: Value = hard.iter().map(|name| ((*name).to_owned(), json!("1"))).collect();
             resources(Some(&hard))
                 .into_iter()
-                .map(|(group, plural)| format!("{plural}.{group}"))
+                .map(|QuotaResource { group, plural }| format!("{plural}.{group}"))
                 .collect::<Vec<_>>()
         };
         assert_eq!(of(&["cpu", "pods", "limits.memory", "requests.nvidia.com/gpu"]), ["pods."]);
@@ -131,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_use_of_all_objects_is_added_up_where_they_are_in_scope() {
+    fn the_usage_of_objects_in_scope_is_added_up() {
         let hard = json!({"cpu": "1000m", "pods": "10", "configmaps": "5", "strange": "1"});
         let quota = object(json!({"spec": {"hard": hard}}));
         let mut tally = Tally::of(&quota);
@@ -159,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_right_stays_and_what_nobody_counts_is_kept() {
+    fn a_correct_status_and_the_usage_of_uncounted_resources_are_kept() {
         let with = |status: Value| {
             object(json!({"spec": {"hard": {"configmaps": "2", "odd": "1"}}, "status": status}))
         };
@@ -182,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_for_devices_are_charged_with_the_most_that_they_could_get() {
+    fn device_claims_are_charged_for_their_largest_alternative() {
         let exactly = |class: &str, mode: &str, count: i64| json!({"deviceClassName": class, "allocationMode": mode, "count": count});
         let claim = object(json!({"spec": {"devices": {"requests": [
             {"name": "a", "exactly": exactly("gpu", "ExactCount", 2)},

@@ -45,7 +45,6 @@
 //! ```
 
 mod context;
-mod crds;
 mod run;
 
 use std::fmt;

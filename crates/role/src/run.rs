@@ -3,12 +3,13 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use controller::crds::{CrdError, CrdInstaller};
 use futures::FutureExt;
 use kube::Client;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::{BoxError, Role, RoleContext, crds};
+use crate::{BoxError, Role, RoleContext};
 
 /// The time before the first restart of a role; it doubles with each failure in a row.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ const STABLE: Duration = Duration::from_secs(600);
 pub enum RoleFailure {
     /// The CRDs cannot be installed.
     #[error("cannot install the CRDs: {0}")]
-    Crds(#[source] BoxError),
+    Crds(#[source] CrdError),
     /// The start function returned an error.
     #[error("{0}")]
     Failed(#[source] BoxError),
@@ -41,8 +42,9 @@ pub enum RoleFailure {
 pub async fn run(role: &Role, installer: &Client, context: RoleContext) -> Result<(), RoleFailure> {
     let shutdown = context.shutdown.clone();
     context.readiness.not_ready("the role is starting");
+    let crds = CrdInstaller::new(installer.clone(), role.account()).force();
     tokio::select! {
-        installed = crds::install(installer, role) => installed.map_err(RoleFailure::Crds)?,
+        installed = crds.install(role.crds()) => installed.map_err(RoleFailure::Crds)?,
         () = shutdown.requested() => return Ok(()),
     }
     let readiness = context.readiness.clone();

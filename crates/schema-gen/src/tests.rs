@@ -101,7 +101,7 @@ Probe example.com/v1 single
 }
 
 #[test]
-fn facts_say_what_the_sources_do_not() {
+fn facts_complete_the_sources() {
     let facts = "
 # a comment
 package core/v1

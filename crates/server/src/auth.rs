@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use apiserver::auth::{
-    Authentication, Mode, ProxyHeaders, ServiceAccounts, StaticToken, Trust, TrustedProxies,
+    Authentication, ClusterAuthenticationInfo, Mode, ProxyHeaders, RequestHeaderInfo, ServiceAccounts,
+    StaticToken,
 };
 use process::{
     reload::{self, Content, Current, NamedFile, Reloader, Updater},
@@ -129,15 +130,15 @@ impl AuthConfig {
     }
 
     /// Makes the content of the ConfigMap `extension-apiserver-authentication` from the trusted CAs.
-    pub(crate) fn publisher(&self) -> impl Fn(&ClientCas) -> Trust + Send + use<> {
+    pub(crate) fn publisher(&self) -> impl Fn(&ClientCas) -> ClusterAuthenticationInfo + Send + use<> {
         let proxies = self.front_proxies.clone();
         move |trusted| {
-            let proxies = proxies.clone().map(|FrontProxies { names, headers }| TrustedProxies {
-                authorities: trusted.front_proxies.pem.clone(),
-                names,
+            let proxies = proxies.clone().map(|FrontProxies { names, headers }| RequestHeaderInfo {
+                ca: trusted.front_proxies.pem.clone(),
+                allowed_names: names,
                 headers,
             });
-            Trust { clients: trusted.client_pem(), proxies }
+            ClusterAuthenticationInfo { client_ca: trusted.client_pem(), request_header: proxies }
         }
     }
 }

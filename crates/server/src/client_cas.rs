@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc};
 
-use apiserver::auth::Trust;
+use apiserver::auth::ClusterAuthenticationInfo;
 use process::{
     Shutdown,
     reload::{self, Content, Current, NamedFile, Reloader, Updater},
@@ -86,7 +86,7 @@ pub(crate) struct Dependents {
     /// The TLS configuration: handshakes name the CAs, by which clients choose their certificates.
     pub(crate) tls: Option<Current<ServerConfig>>,
     /// The content of the ConfigMap `extension-apiserver-authentication`.
-    pub(crate) published: Current<Trust>,
+    pub(crate) published: Current<ClusterAuthenticationInfo>,
     pub(crate) task: Pin<Box<dyn Future<Output = Result<(), Infallible>> + Send>>,
 }
 
@@ -94,7 +94,7 @@ impl Dependents {
     pub(crate) fn new(
         mut trusted: Current<ClientCas>,
         serving: Option<Arc<ServingCertificate>>,
-        publish: impl Fn(&ClientCas) -> Trust + Send + 'static,
+        publish: impl Fn(&ClientCas) -> ClusterAuthenticationInfo + Send + 'static,
         shutdown: Shutdown,
     ) -> Self {
         let config = move |trusted: &ClientCas, serving: &Arc<ServingCertificate>| {

@@ -33,7 +33,7 @@ async fn open(folder: &Path, name: &str) -> Result<Store, Failure> {
     Ok(Store::open(Arc::new(engine), Options::default(), &Metrics::unregistered()).await?)
 }
 
-/// The time that this process has computed so far, on Linux: on a shared machine it says more than the time that passed.
+/// CPU time of this process so far, on Linux. On a shared machine it is steadier than wall-clock time.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

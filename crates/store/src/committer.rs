@@ -1,4 +1,5 @@
-//! Group commit: one task takes everything that is queued, commits it at once, and answers each writer.
+//! Group commit: one task drains the queue of transactions, commits them as one batch and answers each
+//! writer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,29 +18,30 @@ use crate::types::{Error, Write, Written};
 pub(crate) struct BatchLimits {
     pub writes: usize,
     pub bytes: usize,
-    /// Index entries: each is a row, and all other writers wait while it is written.
+    /// Index entries: each is a row, and every other writer waits while it is written.
     pub entries: usize,
 }
 
-/// Transactions that may wait; more writers wait for a place.
+/// Transactions that may be queued; further writers wait for a slot.
 const QUEUE: usize = 4096;
 
-/// The queue may hold so many batches in bytes; more writers wait for room.
+/// Size of the queue in batches of [`BatchLimits::bytes`]; further writers wait for room.
 const QUEUED_BATCHES: usize = 8;
 
 /// A transaction that waits for its commit.
 struct Job {
     transaction: Transaction,
-    /// How many of its steps write: a requirement is free, for many share the object that they require.
+    /// Number of its steps that write. Requirements are not counted: many transactions share the object that
+    /// they require.
     writes: usize,
     size: usize,
     entries: usize,
     answer: oneshot::Sender<Result<Vec<Written>, Error>>,
-    /// Gives its room in the queue back when the job is done.
+    /// Returns its share of the queue's room when the job is done.
     _room: OwnedSemaphorePermit,
 }
 
-/// Where writers put their transactions.
+/// Entrance of the queue: accepts transactions from writers.
 #[derive(Clone)]
 pub(crate) struct Queue {
     jobs: mpsc::Sender<Job>,
@@ -48,14 +50,15 @@ pub(crate) struct Queue {
     turn: Turn,
 }
 
-/// Whoever has it decides when the next batch is filled: the committer, or somebody who fills the queue first.
+/// Held while a batch is filled: by the committer, or by a caller of [`Queue::hold`] that fills the queue
+/// first.
 type Turn = Arc<Mutex<()>>;
 
-/// While it lives, writes wait in the queue; then they are committed together.
+/// While it lives, writes stay in the queue; then they are committed together.
 pub struct Hold(#[expect(dead_code, reason = "it is held")] OwnedMutexGuard<()>);
 
 impl Queue {
-    /// Has the committer wait.
+    /// Pauses the committer until the guard is dropped.
     pub async fn hold(&self) -> Hold {
         Hold(Arc::clone(&self.turn).lock_owned().await)
     }
@@ -74,7 +77,7 @@ impl Queue {
         let (answer, answered) = oneshot::channel();
         let job = Job { transaction, writes, size, entries, answer, _room: room };
         self.jobs.send(job).await.map_err(|_| closed())?;
-        // Every job is answered, unless the committer itself is gone in the middle of it.
+        // Every job is answered, unless the committer is aborted in the middle of it.
         let unknown =
             |_| Error::OutcomeUnknown { reason: "the committer ended before it answered".to_owned() };
         answered.await.map_err(unknown)?
@@ -85,7 +88,8 @@ fn closed() -> Error {
     Error::Unavailable { reason: "the store is closed".to_owned() }
 }
 
-/// The task and its entrance. When told to stop the task commits what is queued, takes no more, and ends.
+/// The committer task and the entrance of its queue. On shutdown the task commits the queued transactions,
+/// accepts no more, and ends.
 pub(crate) fn committer(
     engine: Arc<dyn Engine>,
     outlet: Outlet,
@@ -112,7 +116,7 @@ struct Committer {
     metrics: Metrics,
     health: Arc<Health>,
     turn: Turn,
-    /// Taken from the queue, but too large for the batch before.
+    /// Taken from the queue, but too large for the previous batch.
     left_over: Option<Job>,
 }
 
@@ -133,7 +137,8 @@ impl Committer {
                     }
                 },
             };
-            // Writers that were just answered get their turn first: what they write next goes into this batch, not the next.
+            // Writers that were just answered run first: their next writes join this batch instead of the
+            // next one.
             tokio::task::yield_now().await;
             let turn = Arc::clone(&self.turn).lock_owned().await;
             let batch = self.fill(first, &mut queued);
@@ -142,7 +147,7 @@ impl Committer {
         }
     }
 
-    /// Takes what is queued, as far as it fits in a batch.
+    /// Drains the queue into a batch, up to the batch limits.
     fn fill(&mut self, first: Job, queued: &mut mpsc::Receiver<Job>) -> Vec<Job> {
         let (mut writes, mut bytes, mut entries) = (first.writes, first.size, first.entries);
         let mut batch = vec![first];
@@ -174,10 +179,10 @@ impl Committer {
         self.metrics.batch_writes.observe(writes as f64);
         self.health.committed(result.is_ok());
         match result {
-            // The writers come first: watches can wait a moment longer.
+            // Answer the writers first: watches can wait a moment longer.
             Ok(Committed { outcomes, changes }) => {
                 for ((answer, _room), outcome) in answers.into_iter().zip(outcomes) {
-                    // A writer that is gone does not want to know.
+                    // A writer that was dropped needs no answer.
                     let _ = answer.send(outcome);
                 }
                 self.pressure.add(changes.iter().map(|change| change.value.len() as u64).sum());

@@ -1,4 +1,5 @@
-//! Compaction: by hand to a revision, by the clock to what is older than the retention, and early where history takes too much room.
+//! Compaction: on request to a revision, periodically by retention, and early when history exceeds its byte
+//! budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,20 +19,20 @@ const STEP: u64 = 1000;
 /// Bytes per step, about: large objects take longer to remove.
 const STEP_BYTES: u64 = 16 << 20;
 
-/// The history is looked at each time that so large a part of its budget was written.
+/// The compactor checks the size of the history each time this fraction of its budget was written.
 const LOOKS: u64 = 16;
 
-/// How a store compacts by itself.
+/// Schedule of the compactor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// How often what is older than the retention goes; `None` for never.
+    /// Interval between runs by retention; `None` for never.
     pub interval: Option<Duration>,
     pub retention: Duration,
-    /// The bytes of history beyond which it goes early.
+    /// Bytes of history above which it is compacted early.
     pub budget: u64,
 }
 
-/// Counts what this server writes, and says when it is time to look at the history.
+/// Counts the bytes that this server writes, and triggers a check of the history's size.
 #[derive(Debug)]
 pub(crate) struct Pressure {
     written: AtomicU64,
@@ -40,12 +41,12 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// For a history of at most so many bytes.
+    /// For a history of at most `budget` bytes.
     pub fn new(budget: u64) -> Self {
         Self { written: AtomicU64::new(0), step: (budget / LOOKS).max(1), due: Notify::new() }
     }
 
-    /// So many bytes were written.
+    /// Adds bytes that were written.
     pub fn add(&self, bytes: u64) {
         let before = self.written.fetch_add(bytes, Ordering::Relaxed);
         if before / self.step != before.wrapping_add(bytes) / self.step {
@@ -73,7 +74,7 @@ pub(crate) async fn compact(
     Ok(swept)
 }
 
-/// Compacts at a pace, and whenever history takes more than its budget, until it is told to stop.
+/// Compacts by schedule, and whenever history exceeds its budget, until shutdown.
 pub(crate) async fn compactor(
     engine: Arc<dyn Engine>,
     pace: Pace,
@@ -102,7 +103,7 @@ pub(crate) async fn compactor(
         tokio::select! {
             result = run => if let Err(error) = result {
                 metrics.compaction_failures.inc();
-                tracing::warn!(%error, "compaction failed, the next run tries again");
+                tracing::warn!(%error, "compaction failed; the next run retries");
             },
             _ = stop.wait_for(|stop| *stop) => return,
         }
@@ -116,7 +117,7 @@ async fn reached(time: Option<Instant>) {
     }
 }
 
-/// Removes the older half of history, again and again, until the rest fits.
+/// Removes the older half of the history repeatedly until the rest fits the budget.
 async fn within_budget(engine: &dyn Engine, budget: u64, metrics: &Metrics) -> Result<(), Error> {
     loop {
         let bytes = engine.history_bytes().await?;
@@ -128,7 +129,7 @@ async fn within_budget(engine: &dyn Engine, budget: u64, metrics: &Metrics) -> R
         let through = Revision(clock.compacted.0 + (clock.current.0 - clock.compacted.0).div_ceil(2));
         tracing::warn!(bytes, budget, %through, "history takes more than its byte budget; compacting early");
         metrics.early_compactions.inc();
-        // Another server that is sweeping does the rest.
+        // Another server is sweeping and does the rest.
         if compact(engine, through, metrics).await? == Sweep::Busy {
             return Ok(());
         }

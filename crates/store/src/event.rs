@@ -1,4 +1,4 @@
-//! What a watch gives: changes, and what each of them means to whoever selects only some objects.
+//! Events of a watch: changes, and their meaning to a watch that selects only some objects.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OnceCell};
 use crate::engine::Engine;
 use crate::types::{Action, Change, Error};
 
-/// Which changes a watch is about.
+/// The changes that a watch is about.
 #[derive(Clone, Debug)]
 pub struct WatchScope {
     /// The resource.
@@ -25,7 +25,7 @@ pub struct WatchScope {
     pub selector: Selector,
 }
 
-/// What a change means to a watch.
+/// Meaning of a change to a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The object was created, or has come to be selected.
@@ -47,7 +47,7 @@ impl WatchScope {
         Self { resource, namespace: Some(namespace), name: Some(name), selector: Selector::default() }
     }
 
-    /// What a change means here; `None` if it means nothing.
+    /// The meaning of a change to this scope; `None` if it is outside of it.
     pub fn kind(&self, change: &Change) -> Option<EventKind> {
         if !self.covers(&change.key) {
             return None;
@@ -73,19 +73,20 @@ impl WatchScope {
 /// A change as one watch sees it.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it means to this watch.
+    /// Its meaning to this watch.
     pub kind: EventKind,
     /// The change, which all watches share.
     pub change: Arc<SharedChange>,
-    /// Where the object left the selection by an update: the last version that was selected, with the revision of that update.
+    /// Set if an update took the object out of the selection: its last selected version, with the revision of
+    /// that update.
     last_selected: Option<Bytes>,
 }
 
 impl Event {
     /// The object to show.
     ///
-    /// For an object that is no longer selected that is its last selected version, with the revision of the change: so
-    /// Kubernetes does it, because the watcher may not be allowed to see what the object became.
+    /// For an object that is no longer selected it is the last selected version, with the revision of the
+    /// change, as in Kubernetes: the watcher may not be allowed to see the new state.
     pub fn value(&self) -> Bytes {
         self.last_selected.as_ref().unwrap_or(&self.change.value).clone()
     }
@@ -108,19 +109,19 @@ pub struct SharedChange {
     change: Change,
     frames: Mutex<Vec<(u32, Bytes)>>,
     previous: OnceCell<Bytes>,
-    /// The memory that it counts into, from the time on at which it is in the ring.
+    /// The memory account of the ring, set while the change is in it.
     ring: OnceLock<Arc<RingMemory>>,
-    /// The bytes that it counts there; [`GONE`] once it has left the ring.
+    /// The bytes counted there; [`GONE`] once it has left the ring.
     counted: AtomicUsize,
 }
 
-/// No change takes so much.
+/// No change has this size.
 const GONE: usize = usize::MAX;
 
 /// The memory of a frame beside its bytes.
 const FRAME: usize = 64;
 
-/// The memory that recent changes take with everything that was made of them, counted when it is made.
+/// Memory of the recent changes and of everything derived from them, counted as it is allocated.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
     bytes: AtomicUsize,
@@ -129,12 +130,12 @@ pub(crate) struct RingMemory {
 }
 
 impl RingMemory {
-    /// For at most so many bytes.
+    /// For at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { bytes: AtomicUsize::new(0), limit, over: Notify::new() }
     }
 
-    /// The bytes that are taken.
+    /// The bytes in use.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -151,7 +152,7 @@ impl RingMemory {
 }
 
 impl SharedChange {
-    /// Nothing is encoded yet.
+    /// A change without encodings.
     pub fn new(change: Change) -> Self {
         Self {
             change,
@@ -162,8 +163,8 @@ impl SharedChange {
         }
     }
 
-    /// The encoding in a slot. It is made once for all watches; whoever chooses the slot numbers gives each format and each
-    /// [`EventKind`] its own.
+    /// The encoding in a slot, made once for all watches. The caller assigns a slot to each format and
+    /// [`EventKind`].
     pub fn frame(&self, slot: u32, encode: impl FnOnce(&Change) -> Bytes) -> Bytes {
         // The lock is held while encoding, so that a thousand watches do not all encode at once. After a panic in an
         // encoder the list is still whole.
@@ -177,7 +178,7 @@ impl SharedChange {
         frame
     }
 
-    /// Begins to count into the memory of the ring.
+    /// Starts to count into the memory of the ring.
     pub(crate) fn enter(&self, memory: &Arc<RingMemory>) {
         let size = self.size();
         if self.ring.set(Arc::clone(memory)).is_ok() {
@@ -186,7 +187,7 @@ impl SharedChange {
         }
     }
 
-    /// Ends to count: watches that still hold it answer for that themselves.
+    /// Stops counting: watches that still hold the change account for it themselves.
     pub(crate) fn leave(&self) {
         let Some(memory) = self.ring.get() else { return };
         let counted = self.counted.swap(GONE, Ordering::Relaxed);
@@ -195,10 +196,10 @@ impl SharedChange {
         }
     }
 
-    /// Something was made of it that is kept.
+    /// Counts memory that was allocated for it.
     fn grow(&self, bytes: usize) {
         let Some(memory) = self.ring.get() else { return };
-        // First there, then here: whoever leaves meanwhile takes away no more than was added.
+        // The ring's counter before the change's own: a concurrent `leave` subtracts no more than was added.
         let before = memory.bytes.fetch_add(bytes, Ordering::Relaxed);
         let counting = |counted: usize| (counted != GONE).then_some(counted.saturating_add(bytes));
         if self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counting).is_err() {
@@ -208,7 +209,8 @@ impl SharedChange {
         }
     }
 
-    /// The version that the change replaced, with the revision of the change. It is loaded once for all watches.
+    /// The version that the change replaced, with the revision of the change. It is loaded once for all
+    /// watches.
     async fn previous_value(&self, engine: &dyn Engine) -> Result<Bytes, Error> {
         let load = || async {
             // Just before the change the replaced version was current. That state is kept as long as the change is.

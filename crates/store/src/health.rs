@@ -1,4 +1,4 @@
-//! The health of a store as its own tasks see it: asking for it costs no query.
+//! Health of a store, recorded by its own tasks: reading it costs no query.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::hub::held;
 
-/// The state of the committer and the publisher, which they note as they work.
+/// The state of the committer and the publisher, updated as they work.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     commits_fail: AtomicBool,
-    /// Since when the publisher has something to publish.
+    /// Start of the publisher's present backlog.
     behind_since: Mutex<Option<Instant>>,
 }
 
 impl Health {
-    /// A commit has succeeded or failed.
+    /// Records the outcome of a commit.
     pub fn committed(&self, is_success: bool) {
         self.commits_fail.store(!is_success, Ordering::Relaxed);
     }
@@ -25,17 +25,17 @@ impl Health {
         self.commits_fail.load(Ordering::Relaxed)
     }
 
-    /// There is something to publish.
+    /// Records that there are changes to publish.
     pub fn behind(&self) {
         held(&self.behind_since).get_or_insert_with(Instant::now);
     }
 
-    /// Everything is published.
+    /// Records that everything is published.
     pub fn caught_up(&self) {
         *held(&self.behind_since) = None;
     }
 
-    /// For how long something has been waiting to be published.
+    /// Age of the oldest change that is not published.
     pub fn publisher_lag(&self) -> Duration {
         held(&self.behind_since).map_or(Duration::ZERO, |since| since.elapsed())
     }

@@ -1,4 +1,4 @@
-//! How a list is read, worked out without a database: where to begin, what to be driven by, when a page is full.
+//! Pure decisions about reading a list: the start, the index that drives it, the end of a page.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,8 @@ use model::{ObjectKey, Revision, Selector};
 
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
-/// A page ends when its values take so many bytes: a client that does not read its list keeps one page in memory.
+/// A page ends when its values take this many bytes: a client that does not read its list keeps one page in
+/// memory.
 pub const PAGE_BYTES: usize = 512 << 10;
 
 /// The matches of a requirement are counted up to here. Below it, sorting them costs less than reading further.
@@ -16,7 +17,7 @@ pub const COUNT_CAP: u64 = 10_000;
 /// Requirements are counted up to the first of these, then further, until one has fewer matches.
 pub const CAPS: [u64; 3] = [65, 1024, COUNT_CAP];
 
-/// What finds the candidates among the heads. All requirements are checked on each candidate in any case.
+/// Source of the candidates among the heads. All requirements are checked on each candidate in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Drive<'a> {
     /// All heads of the resource or namespace, in key order.
@@ -49,7 +50,7 @@ pub fn namespace(query: &ListQuery) -> Option<&str> {
     })
 }
 
-/// What a list is driven by where there is no choice to make.
+/// The drive of a list that has no choice.
 pub fn only_drive(selector: &Selector) -> Option<Drive<'_>> {
     if let Some(names) = names(selector) {
         return Some(Drive::Names(names));
@@ -95,7 +96,7 @@ pub fn values_of<'a>(selector: &'a Selector, field: &str) -> Option<&'a [String]
     })
 }
 
-/// Where a list begins: behind this namespace and name.
+/// The start of a list: behind this namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The namespace that the list is confined to, or the one that it begins in.
@@ -107,7 +108,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// `None` if the position lies behind everything that the query could give.
+    /// `None` if the position lies behind everything that the query could return.
     pub fn of(query: &ListQuery) -> Option<Self> {
         let Some(namespace) = namespace(query) else {
             let (namespace, name) =
@@ -135,7 +136,7 @@ impl Start {
     }
 }
 
-/// The revision that a read is as of: `at` if it is kept, else the clock's.
+/// The revision of a read: `at` if it is kept, else the clock's.
 pub fn as_of(at: Option<Revision>, clock: ClockState) -> Result<Revision, Error> {
     match at {
         None => Ok(clock.current),
@@ -157,7 +158,7 @@ pub fn not_compacted(requested: Revision, clock: ClockState) -> Result<(), Error
 
 /// One version of an object, by its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct ListedVersion {
     /// The namespace.
     pub namespace: String,
     /// The name.
@@ -169,15 +170,15 @@ pub struct Version {
 /// Merges the heads that are old enough with the versions that were current then and are superseded now. Both are in key order
 /// and have no key in common, so the result is in key order too.
 pub fn merge<E>(
-    heads: impl Iterator<Item = Result<Version, E>>,
-    superseded: impl Iterator<Item = Result<Version, E>>,
-) -> impl Iterator<Item = Result<Version, E>> {
+    heads: impl Iterator<Item = Result<ListedVersion, E>>,
+    superseded: impl Iterator<Item = Result<ListedVersion, E>>,
+) -> impl Iterator<Item = Result<ListedVersion, E>> {
     let mut heads = heads.peekable();
     let mut superseded = superseded.peekable();
     std::iter::from_fn(move || {
         let first = match (heads.peek(), superseded.peek()) {
             (Some(Ok(a)), Some(Ok(b))) => (&a.namespace, &a.name) <= (&b.namespace, &b.name),
-            // An error goes out at once, from whichever side it comes.
+            // An error is returned at once, from whichever side it comes.
             (Some(Err(_)), _) | (_, None) => true,
             (_, Some(_)) => false,
         };
@@ -199,7 +200,7 @@ impl PageBuilder {
         Self { items: Vec::with_capacity(limit.min(512)), limit, bytes: 0 }
     }
 
-    /// Whether the next match has to wait for the next page.
+    /// Whether the next match belongs on the next page.
     pub fn is_full(&self) -> bool {
         self.items.len() >= self.limit || self.bytes >= PAGE_BYTES
     }
@@ -217,7 +218,7 @@ impl PageBuilder {
 }
 
 /// The key of a version in a resource's list.
-pub fn key_of(query: &ListQuery, version: Version) -> ObjectKey {
+pub fn key_of(query: &ListQuery, version: ListedVersion) -> ObjectKey {
     ObjectKey { resource: query.resource.clone(), namespace: version.namespace, name: version.name }
 }
 
@@ -242,8 +243,8 @@ mod tests {
         }
     }
 
-    fn version(name: &str, revision: u64) -> Result<Version, Error> {
-        Ok(Version { namespace: "n".into(), name: name.into(), revision: Revision(revision) })
+    fn version(name: &str, revision: u64) -> Result<ListedVersion, Error> {
+        Ok(ListedVersion { namespace: "n".into(), name: name.into(), revision: Revision(revision) })
     }
 
     #[test]

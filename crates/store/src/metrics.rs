@@ -1,4 +1,4 @@
-//! What the store counts.
+//! Metrics of the store.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -23,7 +23,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers all of them.
+    /// Registers all metrics.
     pub fn new(registry: &mut Registry) -> Self {
         let metrics = Self::unregistered();
         registry.register("store_batch_writes", "Writes per commit", metrics.batch_writes.clone());
@@ -72,7 +72,7 @@ impl Metrics {
         metrics
     }
 
-    /// For a store that nobody observes.
+    /// Metrics of a store without a registry.
     pub fn unregistered() -> Self {
         Self {
             batch_writes: Histogram::new(exponential_buckets(1.0, 4.0, 6)),

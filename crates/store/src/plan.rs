@@ -1,4 +1,5 @@
-//! What a batch of transactions does to the database, worked out without one: both engines load, plan, apply.
+//! The planner, a pure function from a batch of transactions to its effect on the database: both engines
+//! load, plan, apply.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,11 +18,11 @@ pub const OBJECT_BYTES: usize = 3 << 20;
 /// an older version stored may have more. Selectable fields are not counted: a kind has few, and indexing a new one must not fail.
 pub const OBJECT_LABELS: usize = 10_000;
 
-/// How much larger an update may make an object that is over [`OBJECT_BYTES`] already: enough for the mark of a deletion and the
-/// managed fields of the request that takes finalizers away.
+/// Growth that an update may cause in an object that is over [`OBJECT_BYTES`] already: enough for the
+/// deletion mark and the managed fields of the request that removes finalizers.
 const OVERSIZE_GROWTH: usize = 1 << 10;
 
-/// What the planner has to know of a head.
+/// A head as the planner needs it.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The revision that wrote it.
@@ -30,7 +31,7 @@ pub struct Head {
     pub uid: Uid,
     /// Its labels and fields.
     pub attributes: Attributes,
-    /// The object; only where [`Wanted::value`] asks for it.
+    /// The object; only if [`Wanted::value`] asks for it.
     pub value: Option<Bytes>,
     /// The bytes of its value and its attributes in the database.
     pub bytes: u64,
@@ -39,13 +40,13 @@ pub struct Head {
 /// A head that has to be loaded before planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// Where.
+    /// Its key.
     pub key: &'a ObjectKey,
-    /// Whether the object is needed too: an update that changes nothing is found by comparing.
+    /// Whether the value is needed too: an update that changes nothing is found by comparing.
     pub value: bool,
 }
 
-/// The heads that a batch asks about: each key once, in key order.
+/// The heads that a batch depends on: each key once, in key order.
 pub fn wanted(batch: &[Transaction]) -> Vec<Wanted<'_>> {
     let mut keys: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
     for write in batch.iter().flatten() {
@@ -54,20 +55,20 @@ pub fn wanted(batch: &[Transaction]) -> Vec<Wanted<'_>> {
     keys.into_iter().map(|(key, value)| Wanted { key, value }).collect()
 }
 
-/// Everything that a batch does, for one database transaction.
+/// The effect of a batch, for one database transaction.
 #[derive(Debug)]
-pub struct Plan {
+pub struct BatchPlan {
     /// One per transaction, in order.
     pub outcomes: Vec<Result<Vec<Written>, Error>>,
     /// To append to the log, with consecutive revisions.
     pub changes: Vec<Change>,
-    /// What becomes of the heads that were touched: the net effect of the batch, each key once, in key order.
+    /// Net effect of the batch on the heads, each key once, in key order.
     pub heads: Vec<HeadMove>,
-    /// Versions that are no longer current, also those that came and went within the batch.
+    /// Versions that are no longer current, also those that were created and replaced within the batch.
     pub history: Vec<Superseded>,
-    /// How many bytes become history: values and attributes of what is superseded, and of deletions.
+    /// Bytes that become history: values and attributes of superseded versions, and of deletions.
     pub history_bytes: u64,
-    /// How the number of objects changes, per resource and namespace, without zeros.
+    /// Change of the number of objects, per resource and namespace, without zeros.
     pub counts: Vec<CountMove>,
     /// The clock after the batch; the clock before it if nothing changed.
     pub revision: Revision,
@@ -76,9 +77,9 @@ pub struct Plan {
 /// The net effect of a batch on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadMove {
-    /// Where.
+    /// The key.
     pub key: ObjectKey,
-    /// The new head, or none any more.
+    /// The revision of the new head, or none if it was deleted.
     pub revision: Option<Revision>,
     /// Whether there was a head before the batch.
     pub existed: bool,
@@ -102,22 +103,22 @@ pub struct Entry {
 /// A version that was the head and is no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superseded {
-    /// Where.
+    /// The key.
     pub key: ObjectKey,
     /// The version.
     pub revision: Revision,
-    /// The change that replaced or deleted it.
+    /// The revision that replaced or deleted it.
     pub by: Revision,
 }
 
-/// How many objects a namespace of a resource gained.
+/// Change of the number of objects in a namespace of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountMove {
     /// The resource.
     pub resource: Resource,
     /// The namespace; empty for cluster-scoped resources.
     pub namespace: String,
-    /// Negative where it lost some.
+    /// Negative for a loss.
     pub delta: i64,
 }
 
@@ -129,10 +130,10 @@ pub fn target_letter(target: Target) -> &'static str {
     }
 }
 
-/// Decides a batch: later transactions see what earlier ones did, and one that fails leaves no trace.
+/// Decides a batch: later transactions see the effects of earlier ones, and one that fails leaves no trace.
 ///
 /// `heads` holds the heads of all [`wanted`] keys that have one; `clock` is the newest committed revision.
-pub fn plan(batch: Vec<Transaction>, heads: HashMap<ObjectKey, Head>, clock: Revision) -> Plan {
+pub fn plan(batch: Vec<Transaction>, heads: HashMap<ObjectKey, Head>, clock: Revision) -> BatchPlan {
     let mut ledger = Ledger {
         loaded: heads,
         touched: HashMap::new(),
@@ -156,7 +157,7 @@ struct Ledger {
     clock: Revision,
 }
 
-/// What one transaction did so far; dropped if it fails.
+/// Effect of one transaction so far; dropped if it fails.
 struct Draft {
     touched: HashMap<ObjectKey, Option<Head>>,
     changes: Vec<Change>,
@@ -223,7 +224,7 @@ impl Ledger {
         }
     }
 
-    fn finish(self, outcomes: Vec<Result<Vec<Written>, Error>>) -> Plan {
+    fn finish(self, outcomes: Vec<Result<Vec<Written>, Error>>) -> BatchPlan {
         let mut counts: BTreeMap<(Resource, String), i64> = BTreeMap::new();
         let mut heads = Vec::with_capacity(self.touched.len());
         for (key, after) in self.touched {
@@ -251,7 +252,7 @@ impl Ledger {
             .filter(|(_, delta)| *delta != 0)
             .map(|((resource, namespace), delta)| CountMove { resource, namespace, delta })
             .collect();
-        Plan {
+        BatchPlan {
             outcomes,
             changes: self.changes,
             heads,
@@ -350,7 +351,7 @@ fn check_size(
 /// The head's value, if the update would write it again.
 fn unchanged(head: &Head, attributes: &Attributes, body: &Encoded) -> Option<Bytes> {
     let value = head.value.as_ref()?;
-    // Almost every real update already differs in length or attributes, and is not encoded for nothing.
+    // Almost every real update already differs in length or attributes, and need not be encoded to compare.
     let digits = value.len().checked_sub(body.len())?;
     (digits == head.revision.to_string().len()
         && head.attributes == *attributes

@@ -1,4 +1,4 @@
-//! The store as its callers see it: an engine, a committer in front of it, and a hub behind it.
+//! The store's interface: an engine, a committer in front of it, and a hub behind it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,28 +18,27 @@ use crate::listing::not_compacted;
 use crate::metrics::Metrics;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored, Write, Written};
 
-/// How long an answer waits for the end of all watches: for one look at the clock.
+/// Longest wait of an answer for the end of all watches: for one check of the clock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a store works.
+/// Options of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often history is compacted; `None` for never.
+    /// Interval between compactions; `None` for never.
     pub compaction: Option<Duration>,
     /// History younger than this is kept, unless it takes more than `history_bytes`.
     pub retention: Duration,
-    /// How many bytes history may take in the database. Beyond that the oldest of it is compacted early.
+    /// Bytes that history may take in the database. Above that the oldest part is compacted early.
     pub history_bytes: u64,
-    /// How many recent changes are kept in memory for watches.
+    /// Number of recent changes kept in memory for watches.
     pub ring_events: usize,
-    /// How many bytes of recent changes are kept in memory for watches.
+    /// Bytes of recent changes kept in memory for watches.
     pub ring_bytes: usize,
-    /// How many writes are committed at once, at most. A larger transaction is still committed, alone.
+    /// Most writes per commit. A larger transaction is committed alone.
     pub batch_writes: usize,
-    /// How many bytes are committed at once, at most. A larger transaction is still committed, alone.
+    /// Most bytes per commit. A larger transaction is committed alone.
     pub batch_bytes: usize,
-    /// How many index entries (labels and selectable fields) are committed at once, at most. A larger transaction is still
-    /// committed, alone.
+    /// Most index entries (labels and selectable fields) per commit. A larger transaction is committed alone.
     pub batch_entries: usize,
 }
 
@@ -58,12 +57,12 @@ impl Default for Options {
     }
 }
 
-/// How long history is kept, and how often it is compacted, unless somebody says otherwise.
+/// Default retention of history, and default interval between compactions.
 const USUAL_HISTORY: Duration = Duration::from_secs(15 * 60);
 
 impl Options {
-    /// Keeps history for so long. It is compacted as often, but no less often than usual: of a long history little is removed at a
-    /// time.
+    /// Keeps history for this long. It is compacted as often, but no less often than by default: of a long
+    /// history little is removed at a time.
     pub fn keeping(history: Duration) -> Self {
         Self { compaction: Some(history.min(USUAL_HISTORY)), retention: history, ..Self::default() }
     }
@@ -88,13 +87,13 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Watches may outlive the store: they learn that nothing will come any more.
+        // Watches may outlive the store: they learn that no more events will come.
         self.hub.close();
     }
 }
 
 impl Store {
-    /// Starts a store on an engine that nobody else in this process uses.
+    /// Starts a store on an engine that nothing else in this process uses.
     pub async fn open(engine: Arc<dyn Engine>, options: Options, metrics: &Metrics) -> Result<Self, Error> {
         let epoch = engine.epoch();
         let clock = engine.clock().await?;
@@ -147,8 +146,8 @@ impl Store {
         self.settled(page).await
     }
 
-    /// Writes all or nothing; gives one [`Written`] per write, in order, and none for a requirement. An update that changes nothing
-    /// gives the revision that is.
+    /// Writes all or nothing; returns one [`Written`] per write, in order, and none for a requirement. An
+    /// update that changes nothing returns the present revision.
     ///
     /// Dropping the future does not take the writes back: they may happen all the same.
     pub async fn write(&self, writes: Vec<Write>) -> Result<Vec<Written>, Error> {
@@ -159,8 +158,8 @@ impl Store {
         }
     }
 
-    /// Has writes wait until the guard is dropped, and then commits them together, as far as they fit in a batch. Whoever waits for
-    /// a write while it holds waits for itself.
+    /// Holds writes until the guard is dropped, and then commits them together, as far as they fit in a
+    /// batch. A caller that awaits a write while it holds the guard deadlocks.
     pub async fn hold(&self) -> Hold {
         self.inner.queue.hold().await
     }
@@ -171,15 +170,15 @@ impl Store {
         self.settled(clock).await
     }
 
-    /// Watches changes after `from`. [`Error::Expired`] where `from` is below the compaction mark. A `from` ahead of the clock
-    /// is not refused: the watch waits until the clock has passed it. Where the database lost what was there, the clock is advanced
-    /// past it, and the watch ends with [`Error::Expired`].
+    /// Watches changes after `from`. [`Error::Expired`] if `from` is below the compaction mark. A `from`
+    /// ahead of the clock is not refused: the watch waits until the clock has passed it. If the database lost
+    /// that part of its history, the clock is advanced past it, and the watch ends with [`Error::Expired`].
     pub async fn watch(&self, scope: WatchScope, from: Revision) -> Result<Watch, Error> {
         not_compacted(from, self.clock().await?)?;
         Ok(Watch::new(Arc::clone(&self.inner.hub), Arc::clone(&self.inner.engine), scope, from))
     }
 
-    /// An answer of a database that lost a part of its history is given out when all watches of before have ended.
+    /// Delays an answer of a database that lost a part of its history until all earlier watches have ended.
     async fn settled<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
         let Inner { engine, hub, .. } = &*self.inner;
         let epoch = engine.epoch();
@@ -195,25 +194,25 @@ impl Store {
         compact(&*self.inner.engine, through, &self.inner.metrics).await.map(drop)
     }
 
-    /// Copies the database as it is at one revision, while writers go on; `None` where it has backups of its own.
+    /// Copies the database at one revision, while writers go on; `None` if it has backups of its own.
     pub async fn backup(&self) -> Result<Option<Snapshot>, Error> {
         self.inner.engine.backup().await
     }
 
-    /// Whether the last commit failed. The next one that succeeds clears it; no query is made to find out.
+    /// Whether the last commit failed. The next success clears it; no query is made to find out.
     #[must_use]
     pub fn commits_fail(&self) -> bool {
         self.inner.health.commits_fail()
     }
 
-    /// For how long committed changes have been waiting to reach watches; zero where none are.
+    /// Age of the oldest committed change that has not reached the watches; zero if there is none.
     #[must_use]
     pub fn publisher_lag(&self) -> Duration {
         self.inner.health.publisher_lag()
     }
 
-    /// Resolves with the first task, of the store or of its engine, that ended early; never where none does. Without that task the
-    /// store refuses writes or hides them from watches, so most users end the process.
+    /// Resolves with the first task, of the store or of its engine, that ended early; never if none does.
+    /// Without that task the store refuses writes or hides them from watches, so most users end the process.
     pub async fn failed(&self) -> TaskFailure {
         tokio::select! {
             failure = self.inner.tasks.failed() => failure,
@@ -221,13 +220,14 @@ impl Store {
         }
     }
 
-    /// Makes the task of this name panic. Says whether there is one.
+    /// Makes the task of this name panic. Returns whether there is one.
     #[cfg(feature = "faults")]
     pub fn inject_fault(&self, name: &str) -> bool {
         self.inner.tasks.inject_fault(name)
     }
 
-    /// Commits what is queued, ends the tasks and all watches, and closes the engine. Later calls answer [`Error::Unavailable`].
+    /// Commits the queued writes, ends the tasks and all watches, and closes the engine. Later calls return
+    /// [`Error::Unavailable`].
     pub async fn close(&self) {
         self.inner.tasks.stop();
         self.inner.stop.send_replace(true);

@@ -1,40 +1,40 @@
-//! What the store takes and gives: writes, pages, changes, errors.
+//! Inputs and results of the store: writes, pages, changes, errors.
 
 use bytes::Bytes;
 use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Selector, Uid};
 
-/// One step of a transaction: a write, or what has to hold for it to happen.
+/// One step of a transaction: a write, or a requirement that has to hold for it to happen.
 #[derive(Clone, Debug)]
 pub enum Write {
     /// The key must have no head.
     Create {
-        /// Where.
+        /// The object's key.
         key: ObjectKey,
         /// The uid of this life of the name.
         uid: Uid,
-        /// What selectors may look at.
+        /// The attributes that selectors match.
         attributes: Attributes,
         /// The object.
         body: Encoded,
     },
     /// The key must have a head that satisfies `expect`.
     Update {
-        /// Where.
+        /// The object's key.
         key: ObjectKey,
-        /// What must hold for the head.
+        /// Precondition on the head.
         expect: Precondition,
-        /// What selectors may look at.
+        /// The attributes that selectors match.
         attributes: Attributes,
-        /// The object as it shall be.
+        /// The new object.
         body: Encoded,
     },
     /// The key must have a head that satisfies `expect`; afterwards it has none.
     Delete {
-        /// Where.
+        /// The object's key.
         key: ObjectKey,
-        /// What must hold for the head.
+        /// Precondition on the head.
         expect: Precondition,
-        /// What selectors may look at in the last state.
+        /// The attributes of the last state, which selectors match.
         attributes: Attributes,
         /// The last state, which watchers get with the revision of the deletion.
         body: Encoded,
@@ -42,17 +42,17 @@ pub enum Write {
     /// The key must have a head that satisfies `expect` and that `selector` selects; nothing is written. It sees the steps before
     /// it, those of the same transaction too.
     Require {
-        /// Where.
+        /// The object's key.
         key: ObjectKey,
-        /// What must hold for the head.
+        /// Precondition on the head.
         expect: Precondition,
-        /// What must hold for the labels and fields of the head.
+        /// Condition on the labels and fields of the head.
         selector: Selector,
     },
 }
 
 impl Write {
-    /// Where it writes, or looks.
+    /// The key that it writes, or requires.
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Create { key, .. }
@@ -62,12 +62,12 @@ impl Write {
         }
     }
 
-    /// Whether it changes something, if it happens.
+    /// Whether it is a write and not a requirement.
     pub fn writes(&self) -> bool {
         !matches!(self, Self::Require { .. })
     }
 
-    /// How many index entries it may write: one for each label and each selectable field.
+    /// Number of index entries that it may write: one for each label and each selectable field.
     pub fn entries(&self) -> usize {
         match self {
             Self::Create { attributes, .. }
@@ -77,7 +77,7 @@ impl Write {
         }
     }
 
-    /// About how much memory it takes, for queues that are bounded in bytes.
+    /// Approximate memory, for queues that are bounded in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Create { body, attributes, .. }
@@ -91,7 +91,7 @@ impl Write {
     }
 }
 
-/// What must hold for the head that a write replaces or requires. The default holds for every head.
+/// Condition on the head that a write replaces or requires. The default holds for every head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Precondition {
     /// The head has this revision.
@@ -100,7 +100,7 @@ pub struct Precondition {
     pub uid: Option<Uid>,
 }
 
-/// What a write became.
+/// Result of a write.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The revision that it got.
@@ -112,7 +112,7 @@ pub struct Written {
 /// One version of an object.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Where it is.
+    /// Its key.
     pub key: ObjectKey,
     /// The revision that wrote it.
     pub revision: Revision,
@@ -120,20 +120,20 @@ pub struct Stored {
     pub uid: Uid,
     /// The object as readers get it.
     pub value: Bytes,
-    /// Where in `value` the digits of the revision begin.
+    /// Offset in `value` of the digits of the revision.
     pub version_at: usize,
 }
 
-/// A place in key order: a page begins behind it.
+/// A position in key order: a page begins behind it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The last namespace that was given out.
+    /// The last namespace that was returned.
     pub namespace: String,
-    /// The last name that was given out.
+    /// The last name that was returned.
     pub name: String,
 }
 
-/// Which objects of a resource, and how many.
+/// Query for a page of a resource's objects.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
     /// The resource.
@@ -146,25 +146,26 @@ pub struct ListQuery {
     pub at: Option<Revision>,
     /// Only objects behind this place.
     pub after: Option<Position>,
-    /// At most so many objects. A page may hold fewer, for it is also bounded in bytes: `more` says whether it ended early.
+    /// At most this many objects. A page may hold fewer, because it is also bounded in bytes: `more` says
+    /// whether it ended early.
     pub limit: usize,
 }
 
 /// Objects in key order.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The revision as of which it was read.
+    /// The revision at which it was read.
     pub revision: Revision,
     /// The objects, in key order.
     pub items: Vec<Stored>,
     /// Whether there are further objects behind the last one.
     pub more: bool,
-    /// How many objects there are in the resource (or in the namespace of it) in all, whatever the selector,
-    /// where the list is as of now; `None` for a list at an older revision.
+    /// Number of objects in the resource (or in its namespace), whatever the selector, for a list as of now;
+    /// `None` for a list at an older revision.
     pub total: Option<u64>,
 }
 
-/// What a change did.
+/// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A new head.
@@ -176,7 +177,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The number that stands for it in a database.
+    /// Its number in a database.
     pub fn code(self) -> i16 {
         match self {
             Self::Create => 1,
@@ -185,13 +186,13 @@ impl Action {
         }
     }
 
-    /// Reads back what [`Action::code`] gave.
+    /// The inverse of [`Action::code`].
     pub fn from_code(code: i16) -> Option<Self> {
         [Self::Create, Self::Update, Self::Delete].into_iter().find(|action| action.code() == code)
     }
 }
 
-/// One record of the log.
+/// A change: one record of the log.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// Its place in the log.
@@ -200,7 +201,7 @@ pub struct Change {
     pub key: ObjectKey,
     /// The uid of this life of the name.
     pub uid: Uid,
-    /// What happened.
+    /// The kind of change.
     pub action: Action,
     /// The version that it replaced; [`Revision::ZERO`] for a create.
     pub previous: Revision,
@@ -210,7 +211,7 @@ pub struct Change {
     pub previous_attributes: Attributes,
     /// The object at this revision; for a delete its last state.
     pub value: Bytes,
-    /// Where in `value` the digits of the revision begin.
+    /// Offset in `value` of the digits of the revision.
     pub version_at: usize,
 }
 
@@ -219,18 +220,19 @@ pub struct Change {
 pub struct ClockState {
     /// The newest committed revision.
     pub current: Revision,
-    /// History up to and including this revision is gone: a list below it or a watch from below it is refused.
+    /// History up to and including this revision is gone: a list below it or a watch from below it is
+    /// refused.
     pub compacted: Revision,
 }
 
 impl ClockState {
-    /// Whether nothing was ever written: the clock of an empty database stands at 1.
+    /// Whether the database was never written to: its clock stands at 1.
     pub fn is_untouched(&self) -> bool {
         self.current <= Revision(1)
     }
 }
 
-/// Why the store did not do it.
+/// Errors of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A create found a head.
@@ -242,10 +244,10 @@ pub enum Error {
     /// An update, a delete or a requirement found no head.
     #[error("{key} does not exist")]
     NotFound {
-        /// The key that was to be changed, or to be there.
+        /// The key that was to be changed, or was required.
         key: ObjectKey,
     },
-    /// The head is another one than the precondition or the requirement asks for.
+    /// The head does not satisfy the precondition or the requirement.
     #[error("{key} is at revision {actual_revision} with uid {actual_uid}")]
     Conflict {
         /// The key that was to be changed, or that was required.
@@ -255,18 +257,18 @@ pub enum Error {
         /// The uid of its head.
         actual_uid: Uid,
     },
-    /// The revision lies in history that was compacted away.
+    /// The revision lies in compacted history.
     #[error("revision {requested} is below the compaction mark {compacted}")]
     Expired {
-        /// The revision that was asked for.
+        /// The revision of the request.
         requested: Revision,
         /// The compaction mark.
         compacted: Revision,
     },
-    /// The revision is one that the clock has not reached.
+    /// The clock has not reached the revision yet.
     #[error("revision {requested} lies ahead of the current revision {current}")]
     Future {
-        /// The revision that was asked for.
+        /// The revision of the request.
         requested: Revision,
         /// The newest revision.
         current: Revision,
@@ -279,30 +281,31 @@ pub enum Error {
         /// The size and the limit, in words that clients may see.
         reason: String,
     },
-    /// The connection to the database broke, or its answer did not come in time, while a commit was on its way: the write may or
-    /// may not have happened. Repeating it may do it twice.
+    /// The connection to the database broke, or its answer did not come in time, during a commit: the write
+    /// may or may not have happened. Repeating it may do it twice.
     #[error("it is not known whether the write was committed: {reason}")]
     OutcomeUnknown {
-        /// The words of the database or of the operating system; for the log and for operators, free of values.
+        /// The message of the database or of the operating system; for the log and for operators, free of
+        /// values.
         reason: String,
     },
-    /// The database cannot take the write now: its disk is full, it is read-only, or it is out of reach. The write did not happen.
-    /// It may work later.
+    /// The database cannot take the write now: its disk is full, it is read-only, or it is unreachable. The
+    /// write did not happen. It may succeed later.
     #[error("the database is unavailable: {reason}")]
     Unavailable {
-        /// What the database said; for the log and for operators, free of values.
+        /// The database's message; for the log and for operators, free of values.
         reason: String,
     },
     /// The database holds something that this program cannot read.
     #[error("the database is damaged: {reason}")]
     Corrupt {
-        /// What was found.
+        /// The finding.
         reason: String,
     },
     /// The database could not be opened.
     #[error("{reason}")]
     Open {
-        /// One sentence that says what is wrong and what to do.
+        /// One sentence with the problem and its remedy.
         reason: String,
     },
 }

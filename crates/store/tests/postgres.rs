@@ -8,7 +8,7 @@ use store::{Engine, Postgres, PostgresOptions};
 
 /// One server for all tests of this file, each with a database of its own.
 static SERVER: LazyLock<PgServer> = LazyLock::new(|| {
-    // The suite looks at what is written, not at what survives: crash tests have servers of their own, which flush.
+    // The suite checks the content, not durability: crash tests have servers of their own, which flush.
     PgServer::start_with(&["fsync=off", "synchronous_commit=off", "max_connections=400"])
         .expect("PostgreSQL is installed")
 });

@@ -8,7 +8,7 @@ use store::{Durability, Engine, FileOptions, Sqlite};
 
 fn open(folder: &Path) -> Arc<dyn Engine> {
     let mut options = FileOptions::new(folder.join("state.db"));
-    // A machine that runs tests does not lose power; with this the suite takes seconds.
+    // Tests need not survive a power loss; with this the suite takes seconds.
     options.durability = Durability::Process;
     Arc::new(Sqlite::open(&options).expect("the folder is ours"))
 }

@@ -35,7 +35,7 @@ impl Faults {
         held(&self.0).iter().map(|(name, _)| name.to_string()).collect()
     }
 
-    /// Makes the task of this name panic. Says whether there is one.
+    /// Makes the task of this name panic. Returns whether there is one.
     pub fn inject(&self, name: &str) -> bool {
         self.of(name).inspect(|fault| fault.notify_one()).is_some()
     }
@@ -46,7 +46,7 @@ impl Faults {
         fault
     }
 
-    /// Panics where a fault of this name was injected.
+    /// Panics if a fault of this name was injected.
     pub(crate) fn strike(&self, name: &str) {
         let is_injected = self.of(name).is_some_and(|fault| fault.notified().now_or_never().is_some());
         assert!(!is_injected, "an injected fault");

@@ -10,6 +10,8 @@ use std::{
 
 /// The folder below `target` with one file per test that did not run.
 const NOT_RUN: &str = "not-run";
+/// The end of the record of a test that needs something which no run provides by itself.
+const OPTIONAL: &str = "(optional)";
 
 /// The path of a file below `target`, or `None` after the calling test was recorded as not run.
 ///
@@ -21,6 +23,24 @@ pub fn provided(file: &str) -> Option<PathBuf> {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test on an unnamed thread");
     look_up(&target, file, test, is_strict()).unwrap_or_else(|message| panic!("{message}"))
+}
+
+/// The path that an environment variable has, or `None` after the calling test was recorded as not run. The variable is optional: it names
+/// what no run provides by itself, such as the programs of a Kubernetes release, and a strict run does not fail without it.
+///
+/// # Panics
+/// When the test cannot be recorded.
+#[must_use]
+pub fn named_by(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if path.is_none() {
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test on an unnamed thread");
+        record(&target, &format!("${variable} {OPTIONAL}"), test)
+            .unwrap_or_else(|error| panic!("cannot record that {test} did not run: {error}"));
+    }
+    path
 }
 
 /// Whether something that is missing fails a test: `CI=true` or `ORLOP_TEST_STRICT`.
@@ -40,14 +60,15 @@ fn look_up(target: &Path, file: &str, test: &str, is_strict: bool) -> Result<Opt
     if is_strict {
         return Err(format!("{test} needs target/{file}, which `cargo xtask test` provides"));
     }
-    record(target, file, test).map_err(|error| format!("cannot record that {test} did not run: {error}"))?;
+    record(target, &format!("target/{file}"), test)
+        .map_err(|error| format!("cannot record that {test} did not run: {error}"))?;
     Ok(None)
 }
 
-fn record(target: &Path, file: &str, test: &str) -> io::Result<()> {
+fn record(target: &Path, needs: &str, test: &str) -> io::Result<()> {
     let folder = target.join(NOT_RUN);
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join(test.replace("::", ".")), format!("target/{file}\n"))
+    fs::write(folder.join(test.replace("::", ".")), format!("{needs}\n"))
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn encoded_values_are_decoded_again() {
         for length in [0, 1, 0x7f, 0x80, 0xff, 0x100, 70_000] {
             let content = vec![7; length];
             let mut written = value(tag::OCTET_STRING, &content);

@@ -1,4 +1,4 @@
-//! The plugins that are on, in their order, and which of them have something to say about a resource.
+//! The enabled admission plugins in their order, and the chain of those that handle a resource.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,64 +8,64 @@ use model::Resource;
 use model::error::Error;
 use store::Store;
 
-use super::follow::Follows;
-use super::plugins::Built;
+use super::informers::PluginInformer;
+use super::plugins::PluginBuilder;
 use super::switches::PLUGINS;
-use super::{Operation, Phases, Plugin, Request, Switches, Target};
+use super::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, Switches};
 use crate::informer::Informers;
 use crate::registry::{Object, Registry, ResourceType, Served};
 use crate::webhook::Services;
 
-/// The plugins that are on, in Kubernetes' order, and what they follow.
+/// The enabled plugins, in Kubernetes' order, and their informers.
 pub(crate) struct Admission {
     switches: Switches,
     plugins: Vec<Arc<dyn Plugin>>,
-    followed: Vec<Arc<dyn Follows>>,
+    informers: Vec<Arc<dyn PluginInformer>>,
 }
 
-/// The plugins that have something to say about one resource type: for the object itself and for each of its parts.
+/// The plugin chains of one resource type, for the object and each of its subresources.
 #[derive(Default)]
-pub(crate) struct Plan {
-    parts: Vec<(String, [Asked; Operation::ALL.len()])>,
+pub(crate) struct ResourcePlugins {
+    subresources: Vec<(String, [PluginChain; Operation::ALL.len()])>,
 }
 
-/// Where nobody has anything to say.
-static NOBODY: LazyLock<Asked> = LazyLock::new(Asked::default);
+/// The chain without plugins.
+static NO_PLUGINS: LazyLock<PluginChain> = LazyLock::new(PluginChain::default);
 
-/// Who is asked about one operation.
+/// The plugins that handle one operation.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct PluginChain {
     mutating: Box<[Arc<dyn Plugin>]>,
     validating: Box<[Arc<dyn Plugin>]>,
 }
 
 impl Admission {
-    /// With what else is to be followed, so that who writes it is answered when this server knows.
+    /// `others` are further informers that a write waits for, such as those of FlowSchemas.
     pub fn new(
         switches: Switches,
         configuration: AdmissionConfiguration,
         services: Services,
-        others: impl IntoIterator<Item = Arc<dyn Follows>>,
+        others: impl IntoIterator<Item = Arc<dyn PluginInformer>>,
     ) -> Self {
-        let mut built = Built::new(configuration, services);
+        let mut built = PluginBuilder::new(configuration, services);
         PLUGINS.iter().filter(|(name, _)| switches.is_on(name)).for_each(|(name, _)| built.add(name));
         built.add_permanent();
-        built.followed.extend(others);
-        Self { switches, plugins: built.plugins, followed: built.followed }
+        built.informers.extend(others);
+        Self { switches, plugins: built.plugins, informers: built.informers }
     }
 
-    /// Whether a plugin is on.
+    /// Whether a plugin is enabled.
     pub fn is_on(&self, name: &str) -> bool {
         self.switches.is_on(name)
     }
 
-    /// Reads what plugins follow, and gives the tasks that go on with it.
-    pub async fn follow(
+    /// Fills the caches of the informers and returns the tasks that keep them current.
+    pub async fn start_informers(
         &self,
         store: &Store,
         registry: &Registry,
     ) -> Result<Vec<(Resource, BoxFuture<'static, ()>)>, Error> {
-        // One after the other: most are empty, and each that reads beside another needs a connection of its own.
+        // One after the other: most are empty, and each concurrent list needs a database connection.
         let mut tasks = Vec::new();
         for of in self.served(registry) {
             tasks.push((of.resource().clone(), Arc::clone(of).start(store.clone()).await?));
@@ -80,58 +80,73 @@ impl Admission {
         }
     }
 
-    /// The resources that plugins follow.
-    pub fn followed<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Resource> {
+    /// The resources with an informer.
+    pub fn informed_resources<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Resource> {
         self.served(registry).map(|of| of.resource())
     }
 
-    /// The informers that the plugins need, for the resources that the server serves.
-    fn served<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = &'a Arc<dyn Follows>> + Send {
+    /// The informers of resources that the server serves.
+    fn served<'a>(
+        &'a self,
+        registry: &'a Registry,
+    ) -> impl Iterator<Item = &'a Arc<dyn PluginInformer>> + Send {
         let is_served =
-            |of: &&Arc<dyn Follows>| registry.types().any(|known| known.resource == *of.resource());
-        self.followed.iter().filter(is_served)
+            |of: &&Arc<dyn PluginInformer>| registry.types().any(|known| known.resource == *of.resource());
+        self.informers.iter().filter(is_served)
     }
 
-    fn plan(&self, resource_type: &ResourceType) -> Plan {
-        let parts = resource_type.subresources.iter().map(|part| part.name.as_str());
-        let part = |subresource: &str| {
-            let asked = Operation::ALL.map(|operation| {
-                let target = Target { resource_type, subresource, operation };
-                let who = |wanted: fn(Phases) -> bool| {
+    fn resource_plugins(&self, resource_type: &ResourceType) -> ResourcePlugins {
+        let subresources = resource_type.subresources.iter().map(|subresource| subresource.name.as_str());
+        let chains = |subresource: &str| {
+            let chains = Operation::ALL.map(|operation| {
+                let target = AdmissionTarget { resource_type, subresource, operation };
+                let select = |wanted: fn(Phases) -> bool| {
                     let wants = |plugin: &&Arc<dyn Plugin>| {
                         let is_meant = operation != Operation::Connect || plugin.connects();
                         is_meant && wanted(plugin.handles(target))
                     };
                     self.plugins.iter().filter(wants).cloned().collect()
                 };
-                Asked { mutating: who(|phases| phases.mutates), validating: who(|phases| phases.validates) }
+                PluginChain {
+                    mutating: select(|phases| phases.mutates),
+                    validating: select(|phases| phases.validates),
+                }
             });
-            (subresource.to_owned(), asked)
+            (subresource.to_owned(), chains)
         };
-        Plan { parts: std::iter::once("").chain(parts).map(part).collect() }
+        ResourcePlugins { subresources: std::iter::once("").chain(subresources).map(chains).collect() }
     }
 
-    /// Who is asked about this; decided when the first request comes.
-    pub fn asked<'a>(&self, of: &'a Served, subresource: &str, operation: Operation) -> &'a Asked {
-        let plan = of.admission.get_or_init(|| self.plan(of));
-        let part = plan.parts.iter().find(|(name, _)| name == subresource);
-        part.map_or(&NOBODY, |(_, asked)| &asked[operation as usize])
+    /// The chain of an operation, computed at the first request.
+    pub fn plugins_for<'a>(
+        &self,
+        of: &'a Served,
+        subresource: &str,
+        operation: Operation,
+    ) -> &'a PluginChain {
+        let plugins = of.admission.get_or_init(|| self.resource_plugins(of));
+        let found = plugins.subresources.iter().find(|(name, _)| name == subresource);
+        found.map_or(&NO_PLUGINS, |(_, chains)| &chains[operation as usize])
     }
 }
 
-impl Asked {
-    /// Nobody.
-    pub fn nobody() -> &'static Self {
-        &NOBODY
+impl PluginChain {
+    /// The chain without plugins.
+    pub fn empty() -> &'static Self {
+        &NO_PLUGINS
     }
 
-    /// Whether nobody has anything to say.
-    pub fn is_nobody(&self) -> bool {
+    /// Whether the chain has no plugins.
+    pub fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 
-    /// The first phase. Where a webhook has changed the object, those before it are asked once more.
-    pub async fn admit(&self, request: &Request<'_>, mut object: Option<&mut Object>) -> Result<(), Error> {
+    /// Mutating phase. If a webhook changed the object, the plugins run once more.
+    pub async fn admit(
+        &self,
+        request: &AdmissionAttributes<'_>,
+        mut object: Option<&mut Object>,
+    ) -> Result<(), Error> {
         for _ in 0..2 {
             for plugin in &self.mutating {
                 plugin.admit(request, object.as_deref_mut()).decided().await?;
@@ -143,8 +158,12 @@ impl Asked {
         Ok(())
     }
 
-    /// The second phase.
-    pub async fn validate(&self, request: &Request<'_>, object: Option<&Object>) -> Result<(), Error> {
+    /// Validating phase.
+    pub async fn validate(
+        &self,
+        request: &AdmissionAttributes<'_>,
+        object: Option<&Object>,
+    ) -> Result<(), Error> {
         for plugin in &self.validating {
             plugin.validate(request, object).decided().await?;
         }

@@ -1,12 +1,12 @@
-//! Admission: what plugins change in a write, and what they refuse, between its decoded body and its commit.
+//! Admission: plugins change or refuse a write between its decoded body and its commit.
 //!
-//! A write goes through two phases: first plugins change the object, each seeing what those before it did; after validation
-//! plugins look at what will be written. Which plugins have something to say about a resource is decided once per resource type.
+//! A write has two phases: mutating plugins change the object one after the other; after validation, validating plugins check
+//! the result. The plugins of a resource type are determined once.
 
+mod attributes;
 mod chain;
-pub(crate) mod follow;
+pub(crate) mod informers;
 mod plugins;
-mod request;
 mod switches;
 mod webhooks;
 
@@ -15,25 +15,25 @@ use model::error::Error;
 
 pub use switches::{PLUGINS, Switches, UnknownPlugins};
 
-pub(crate) use chain::{Admission, Plan};
-pub(crate) use request::Request;
+pub(crate) use attributes::AdmissionAttributes;
+pub(crate) use chain::{Admission, ResourcePlugins};
 
 use crate::registry::{Object, ResourceType};
 
-/// What is done with an object, as rules of webhooks and policies name it.
+/// The operation, as rules of webhooks and policies name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Create,
     Update,
     Delete,
-    /// Somebody is led to a pod, a service or a node.
+    /// A connection to a Pod, Service or Node: exec, attach, portforward, proxy.
     Connect,
 }
 
 impl Operation {
     pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
-    /// As rules name it.
+    /// The name in rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
@@ -44,29 +44,29 @@ impl Operation {
     }
 }
 
-/// What a plugin may be asked about: all that is known before there is a request.
+/// The resource, subresource and operation that a plugin may handle: known without a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct AdmissionTarget<'a> {
     pub resource_type: &'a ResourceType,
     /// Empty for the object itself.
     pub subresource: &'a str,
     pub operation: Operation,
 }
 
-impl Target<'_> {
-    /// Whether it is about this resource, or this part of it (`""` for the object itself).
+impl AdmissionTarget<'_> {
+    /// Whether this is the given resource and subresource (`""` for the object itself).
     pub fn is(&self, group: &str, plural: &str, subresource: &str) -> bool {
         let of = self.resource_type;
         of.group == group && of.plural == plural && self.subresource == subresource
     }
 
-    /// Whether it is about pods themselves.
+    /// Whether this is the Pod itself.
     pub fn is_pod(&self) -> bool {
         self.is("", "pods", "")
     }
 }
 
-/// In which phases a plugin has something to say.
+/// The phases in which a plugin takes part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Phases {
     pub mutates: bool,
@@ -74,40 +74,40 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
-    /// Changes objects, if this holds.
+    /// The mutating phase, under a condition.
     pub fn mutating(if_so: bool) -> Self {
         Self { mutates: if_so, validates: false }
     }
 
-    /// Looks at objects, if this holds.
+    /// The validating phase, under a condition.
     pub fn validating(if_so: bool) -> Self {
         Self { mutates: false, validates: if_so }
     }
 
-    /// Both, if this holds.
+    /// Both phases, under a condition.
     pub fn both(if_so: bool) -> Self {
         Self { mutates: if_so, validates: if_so }
     }
 }
 
-/// A decision, or the work that leads to one.
-pub(crate) enum Step<'a> {
-    /// Decided at once.
+/// The result of a plugin, or the future that computes it.
+pub(crate) enum PluginResult<'a> {
+    /// Available at once.
     Done(Result<(), Error>),
-    /// Decided after something was read or asked.
+    /// Available after a read or a call.
     Later(BoxFuture<'a, Result<(), Error>>),
 }
 
-impl<'a> Step<'a> {
-    /// Nothing to say.
+impl<'a> PluginResult<'a> {
+    /// No objection.
     pub const OK: Self = Self::Done(Ok(()));
 
-    /// What has to wait for something.
+    /// A result that needs a read or a call.
     pub fn later(work: impl Future<Output = Result<(), Error>> + Send + 'a) -> Self {
         Self::Later(Box::pin(work))
     }
 
-    /// The decision.
+    /// Waits for the result.
     pub async fn decided(self) -> Result<(), Error> {
         match self {
             Self::Done(decision) => decision,
@@ -116,23 +116,31 @@ impl<'a> Step<'a> {
     }
 }
 
-/// One rule of admission, with a name by which it is switched on and off.
+/// An admission plugin.
 pub(crate) trait Plugin: Send + Sync {
-    /// In which phases it wants to be asked about this. Called once for each resource type, never per request.
-    fn handles(&self, target: Target<'_>) -> Phases;
+    /// The phases in which the plugin handles this target. Called once per resource type, not per request.
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases;
 
-    /// Whether it is asked about connections as well, where [`Plugin::handles`] says so.
+    /// Whether the plugin handles connect requests, too.
     fn connects(&self) -> bool {
         false
     }
 
-    /// Changes the object, or refuses it. There is none where one is deleted.
-    fn admit<'a>(&'a self, _request: &'a Request<'_>, _object: Option<&'a mut Object>) -> Step<'a> {
-        Step::OK
+    /// Changes or refuses the object; `None` for a deletion.
+    fn admit<'a>(
+        &'a self,
+        _request: &'a AdmissionAttributes<'_>,
+        _object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        PluginResult::OK
     }
 
-    /// Refuses what would be written. There is no object where one is deleted.
-    fn validate<'a>(&'a self, _request: &'a Request<'_>, _object: Option<&'a Object>) -> Step<'a> {
-        Step::OK
+    /// Refuses the final object; `None` for a deletion.
+    fn validate<'a>(
+        &'a self,
+        _request: &'a AdmissionAttributes<'_>,
+        _object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        PluginResult::OK
     }
 }

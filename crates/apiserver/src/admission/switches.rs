@@ -1,10 +1,10 @@
-//! Which plugins are on: Kubernetes' names, Kubernetes' order, and what an operator says of them.
+//! The switches of admission plugins: Kubernetes' names, order and defaults, and the operator's choice.
 
 use model::error::quote;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Every plugin of Kubernetes 1.35, in the order in which they are asked, and whether it is on by default.
+/// Every plugin of Kubernetes 1.35, in order of execution, and whether it is enabled by default.
 pub const PLUGINS: [(&str, bool); 37] = [
     ("AlwaysAdmit", false),
     ("NamespaceAutoProvision", false),
@@ -45,15 +45,15 @@ pub const PLUGINS: [(&str, bool); 37] = [
     ("AlwaysDeny", false),
 ];
 
-/// They need a configuration that nothing here reads, and are refused rather than ignored.
-const NOT_THERE: [&str; 2] = ["EventRateLimit", "ImagePolicyWebhook"];
+/// Plugins that need a configuration which this server does not read: refused instead of ignored.
+const UNAVAILABLE: [&str; 2] = ["EventRateLimit", "ImagePolicyWebhook"];
 
-/// They do more harm than good without the controllers that belong to them.
+/// Plugins that need controllers.
 const NEED_CONTROLLERS: [&str; 2] = ["ServiceAccount", "StorageObjectInUseProtection"];
 
-/// Which plugins are on. By default those of Kubernetes without the two that need a controller which is not there yet:
-/// `ServiceAccount` refuses pods until somebody has made the accounts of a namespace, and `StorageObjectInUseProtection` keeps
-/// volumes until somebody takes its finalizer away.
+/// The enabled plugins. The default is that of Kubernetes without two plugins that need controllers: `ServiceAccount` refuses
+/// Pods until the controller has created the account of the namespace, and `StorageObjectInUseProtection` adds a finalizer
+/// that only a controller removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switches {
     on: BTreeSet<&'static str>,
@@ -68,15 +68,15 @@ impl Default for Switches {
 }
 
 impl Switches {
-    /// As kube-apiserver has them when nobody says anything.
+    /// The defaults of kube-apiserver.
     pub fn kubernetes() -> Self {
         Self { on: PLUGINS.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect() }
     }
 
-    /// The same, with some plugins more and some less, as `--enable-admission-plugins` and `--disable-admission-plugins` say.
+    /// Applies `--enable-admission-plugins` and `--disable-admission-plugins`.
     ///
     /// # Errors
-    /// A sentence about each name that is unknown, and about those that are in both lists.
+    /// Unknown names, and names in both lists.
     pub fn with(mut self, enable: &[String], disable: &[String]) -> Result<Self, UnknownPlugins> {
         let mut errors = Vec::new();
         let known = |name: &str| PLUGINS.iter().map(|(known, _)| *known).find(|known| *known == name);
@@ -87,11 +87,10 @@ impl Switches {
         };
         let (on, off) =
             (read(enable, "enable-admission-plugins"), read(disable, "disable-admission-plugins"));
-        let missing = on.iter().filter(|name| NOT_THERE.contains(name));
-        errors
-            .extend(missing.map(|name| {
-                format!("enable-admission-plugins plugin {} is not there in Orlop", quote(name))
-            }));
+        let missing = on.iter().filter(|name| UNAVAILABLE.contains(name));
+        errors.extend(missing.map(|name| {
+            format!("enable-admission-plugins plugin {} is not available in Orlop", quote(name))
+        }));
         let both: Vec<&str> = on.intersection(&off).copied().collect();
         if !both.is_empty() {
             let both = both.join(" ");
@@ -107,18 +106,18 @@ impl Switches {
         Ok(self)
     }
 
-    /// No plugin at all.
+    /// No plugin.
     pub fn none() -> Self {
         Self { on: BTreeSet::new() }
     }
 
-    /// Whether a plugin is on.
+    /// Whether a plugin is enabled.
     pub fn is_on(&self, name: &str) -> bool {
         self.on.contains(name)
     }
 }
 
-/// Names of plugins that cannot be taken, a sentence each, in the words of kube-apiserver.
+/// Plugin names that are refused, with the messages of kube-apiserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPlugins(pub Vec<String>);
 
@@ -154,7 +153,7 @@ mod tests {
         let refused = |enable: &[&str], disable: &[&str]| {
             Switches::default().with(&names(enable), &names(disable)).unwrap_err().to_string()
         };
-        let missing = "enable-admission-plugins plugin \"EventRateLimit\" is not there in Orlop";
+        let missing = "enable-admission-plugins plugin \"EventRateLimit\" is not available in Orlop";
         assert_eq!(refused(&["EventRateLimit"], &[]), missing);
         assert_eq!(refused(&["Nope"], &[]), "enable-admission-plugins plugin \"Nope\" is unknown");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The file of the log. When it is full it gets a name with the time, and a new one begins.
+//! The file of the audit log. A full file is renamed with a timestamp, and a new one begins.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -7,30 +7,30 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::old::Old;
+use super::rotation::RotatedFiles;
 
-/// Megabytes of a file for which no other limit is given, as many as kube-apiserver takes.
+/// The default size limit, as in kube-apiserver.
 const DEFAULT_MEGABYTES: u64 = 100;
 const MEGABYTE: u64 = 1 << 20;
 
-/// When a file is full, and which old ones stay.
+/// The rotation of log files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// Megabytes of a file; 0 for 100.
+    /// Size limit in megabytes; 0 means 100.
     pub megabytes: u64,
-    /// Days that old files stay; 0 for ever.
+    /// Days to keep rotated files; 0 means for ever.
     pub days: u32,
-    /// How many old files stay; 0 for all.
+    /// Number of rotated files to keep; 0 means all.
     pub files: usize,
-    /// Whether old files are compressed.
+    /// Whether rotated files are compressed.
     pub compress: bool,
 }
 
-/// A file that is written to its end.
+/// A log file in append mode.
 pub(super) struct File {
     path: PathBuf,
     megabytes: u64,
-    old: Old,
+    old: RotatedFiles,
     file: fs::File,
     length: u64,
     has_rotated: bool,
@@ -43,12 +43,12 @@ impl File {
         }
         let file = at_the_end(path)?;
         let length = file.metadata()?.len();
-        let (path, old) = (path.to_owned(), Old::new(path, rotation));
-        // There may be something to tidy up from the last time.
+        let (path, old) = (path.to_owned(), RotatedFiles::new(path, rotation));
+        // Files of the last run may need cleanup.
         Ok(Self { path, megabytes: rotation.megabytes, old, file, length, has_rotated: true })
     }
 
-    /// Writes lines, each whole into one file.
+    /// Writes lines, none of them split between two files.
     pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let megabytes = if self.megabytes == 0 { DEFAULT_MEGABYTES } else { self.megabytes };
         let most = MEGABYTE.saturating_mul(megabytes);
@@ -60,7 +60,7 @@ impl File {
                 self.rotate()?;
                 continue;
             }
-            // A line that is longer than a file may be has one for itself.
+            // A line above the size limit gets a file of its own.
             let end = if fitting > 0 { fitting } else { first_line(rest) };
             self.file.write_all(&rest[..end])?;
             self.length += end as u64;
@@ -76,18 +76,18 @@ impl File {
         Ok(())
     }
 
-    /// The old files, where there may be something to do about them.
-    pub fn untidy(&mut self) -> Option<Old> {
+    /// The rotated files, if a cleanup is due.
+    pub fn pending_cleanup(&mut self) -> Option<RotatedFiles> {
         std::mem::take(&mut self.has_rotated).then(|| self.old.clone())
     }
 }
 
 fn at_the_end(path: &Path) -> io::Result<fs::File> {
-    // What it says of requests is for nobody else.
+    // The log may hold sensitive data.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// How many bytes of whole lines fit.
+/// The number of bytes of whole lines that fit.
 fn fitting(lines: &[u8], room: usize) -> usize {
     let most = &lines[..room.min(lines.len())];
     most.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_no_line_is_cut() {
+    fn a_full_file_is_rotated_and_no_line_is_split() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
         let rotation = Rotation { megabytes: 1, files: 1, compress: true, ..Rotation::default() };
         let mut file = File::open(&path, rotation).unwrap();
-        assert!(file.untidy().is_some() && file.untidy().is_none());
+        assert!(file.pending_cleanup().is_some() && file.pending_cleanup().is_none());
         file.write(&[line(b'a'), line(b'b')].concat()).unwrap();
-        file.untidy().unwrap().tidy(Timestamp::now()).unwrap();
+        file.pending_cleanup().unwrap().clean_up(Timestamp::now()).unwrap();
         let found = names(folder.path());
         assert!(found[0].starts_with("audit-20") && found[0].ends_with(".log.gz"), "{found:?}");
         let mut text = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
         drop(file);
         let mut file = File::open(&path, rotation).unwrap();
         file.write(&line(b'c')).unwrap();
-        file.untidy().unwrap().tidy(Timestamp::now()).unwrap();
+        file.pending_cleanup().unwrap().clean_up(Timestamp::now()).unwrap();
         assert_eq!(names(folder.path()).len(), 2, "the older one is gone");
         assert!(fs::read(&path).unwrap() == line(b'c'));
         file.write(&[line(b'd'), vec![b'e'; 2 << 20], line(b'f')].concat()).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_goes_and_what_is_not_ours_stays() {
+    fn expired_files_are_deleted_and_foreign_files_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let others = [
             "audit-2000-01-01T00-00-00.000.txt",
@@ -159,7 +159,7 @@ mod tests {
             fs::write(folder.path().join(name), "x").unwrap();
         }
         let rotation = Rotation { days: 1, ..Rotation::default() };
-        Old::new(&folder.path().join("audit.log"), rotation).tidy(Timestamp::now()).unwrap();
+        RotatedFiles::new(&folder.path().join("audit.log"), rotation).clean_up(Timestamp::now()).unwrap();
         assert_eq!(names(folder.path()), others);
     }
 }

@@ -1,8 +1,8 @@
-//! Events on their way to the file.
+//! The queue of audit events.
 //!
-//! No event is lost: events go into a group, and one task writes a group with one call. In the blocking modes a response does not
-//! end before the group of its last event is written; it waits for no other group. In every mode requests wait before they begin
-//! where the disk falls far behind.
+//! No event is lost: events are grouped, and one task writes a group with one call. In the blocking modes a response ends
+//! after the group of its last event is written; it waits for no other group. In every mode new requests wait if the disk
+//! falls far behind.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,20 +14,20 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::file::{File, Rotation};
-use super::old::Old;
+use super::rotation::RotatedFiles;
 
-/// Bytes that may wait for the disk before requests wait for it.
+/// Queued bytes above which new requests wait.
 const ROOM: usize = 4 << 20;
 
-/// Whether responses wait for the log, as `--audit-log-mode` names it.
+/// The mode of `--audit-log-mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Events are written behind the responses.
+    /// Responses do not wait for their events.
     Batch,
-    /// An event is in the file before its response ends.
+    /// A response ends after its events are written.
     #[default]
     Blocking,
-    /// As blocking; and a request whose first event cannot be written fails.
+    /// Like blocking; a request fails if its first event cannot be written.
     BlockingStrict,
 }
 
@@ -46,23 +46,23 @@ impl Mode {
     }
 }
 
-/// Tells whether a group was written; an end without a word means that nobody writes any more.
+/// Resolves with whether a group was written; closes without a value if the writer is gone.
 pub(super) type Written = oneshot::Receiver<bool>;
 
-/// Events that are written together.
+/// Events that are written with one call.
 #[derive(Default)]
-struct Group {
+struct EventGroup {
     lines: Vec<u8>,
     waiting: Vec<oneshot::Sender<bool>>,
 }
 
-/// A log that is written to a file, or to the standard output.
+/// An audit log in a file or on standard output.
 pub struct Log {
     mode: Mode,
-    pending: Mutex<Group>,
-    /// Rings when there is something to write.
+    pending: Mutex<EventGroup>,
+    /// Wakes the writer.
     bell: Notify,
-    /// Rings when something was written.
+    /// Wakes requests that wait for the disk.
     written: Notify,
     out: Mutex<Out>,
     /// Whether the last write failed.
@@ -75,10 +75,10 @@ enum Out {
 }
 
 impl Log {
-    /// A log in a file, which is made where it is missing; `-` is the standard output.
+    /// Opens or creates a log file; `-` is standard output.
     ///
     /// # Errors
-    /// Why the file cannot be written.
+    /// The file cannot be opened.
     pub fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
         let out = match path.to_str() {
             Some("-") => Out::Standard,
@@ -94,7 +94,7 @@ impl Log {
         })
     }
 
-    /// The same log in another mode.
+    /// Sets the mode.
     #[must_use]
     pub fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
@@ -105,7 +105,7 @@ impl Log {
         self.mode
     }
 
-    /// Adds an event; in the blocking modes what tells when it is in the file.
+    /// Queues an event. In the blocking modes returns a receiver for its write.
     pub(super) fn add(&self, line: &[u8]) -> Option<Written> {
         let mut pending = self.pending();
         pending.lines.extend_from_slice(line);
@@ -119,7 +119,7 @@ impl Log {
         written
     }
 
-    /// Waits until the disk keeps up.
+    /// Waits until the queue has room.
     pub(super) async fn room(&self) {
         loop {
             let written = self.written.notified();
@@ -130,33 +130,33 @@ impl Log {
         }
     }
 
-    /// Writes lines as they come, for ever.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    /// Writes queued events for ever.
+    pub(crate) async fn run(self: Arc<Self>) {
         let mut tidying = JoinSet::new();
         loop {
             self.bell.notified().await;
             let log = Arc::clone(&self);
-            // Writing waits for the disk, which no task of a request's may.
+            // File writes block, so they run outside the async workers.
             tasks::propagate(tokio::task::spawn_blocking(move || log.flush()).await);
-            // Nobody waits until old files are compressed; two at once would get in each other's way.
+            // Cleanup runs in the background, one at a time.
             tidying.try_join_next().and_then(tasks::propagate);
             if tidying.is_empty()
-                && let Some(old) = self.untidy()
+                && let Some(old) = self.pending_cleanup()
             {
                 tidying.spawn_blocking(move || {
-                    if let Err(error) = old.tidy(Timestamp::now()) {
-                        tracing::warn!(%error, "old files of the audit log cannot be tidied up");
+                    if let Err(error) = old.clean_up(Timestamp::now()) {
+                        tracing::warn!(%error, "cannot clean up rotated files of the audit log");
                     }
                 });
             }
         }
     }
 
-    /// Writes all lines that there are.
+    /// Writes all queued events.
     pub fn flush(&self) {
-        // In this order, so that two who do it at once do not turn the lines around.
+        // Locked before the queue is taken, so concurrent flushes keep the order.
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let Group { lines, waiting } = std::mem::take(&mut *self.pending());
+        let EventGroup { lines, waiting } = std::mem::take(&mut *self.pending());
         let result = match &mut *out {
             Out::Standard => io::stdout().lock().write_all(&lines),
             Out::File(file) => file.write(&lines),
@@ -165,7 +165,7 @@ impl Log {
         if let Err(error) = &result {
             tracing::error!(%error, "cannot write the audit log; events are lost");
         }
-        // A request that was cancelled does not wait any more.
+        // A cancelled request no longer waits.
         for waiting in waiting {
             let _ = waiting.send(result.is_ok());
         }
@@ -177,20 +177,20 @@ impl Log {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    fn untidy(&self) -> Option<Old> {
+    fn pending_cleanup(&self) -> Option<RotatedFiles> {
         match &mut *self.out.lock().unwrap_or_else(PoisonError::into_inner) {
             Out::Standard => None,
-            Out::File(file) => file.untidy(),
+            Out::File(file) => file.pending_cleanup(),
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Group> {
+    fn pending(&self) -> MutexGuard<'_, EventGroup> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits until an event is in the file; false if it could not be written.
-pub(super) async fn settled(written: Option<Written>) -> bool {
+/// Waits until an event is written; false if it was lost.
+pub(super) async fn written_to_file(written: Option<Written>) -> bool {
     match written {
         Some(written) => written.await.unwrap_or(true),
         None => true,
@@ -224,7 +224,7 @@ mod tests {
         drop(log);
         assert_eq!(third.try_recv(), Ok(true), "the end of the log writes what is left");
         let batch = Log::open(file.path(), Rotation::default()).unwrap().with_mode(Mode::Batch);
-        assert!(batch.add(b"d\n").is_none(), "nobody waits");
+        assert!(batch.add(b"d\n").is_none(), "no receiver in batch mode");
     }
 
     #[test]

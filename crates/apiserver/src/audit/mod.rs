@@ -1,11 +1,11 @@
-//! The audit log: which requests are written down, and how the lines come to a file without keeping anybody waiting.
+//! The audit log: policy, event queue, file with rotation.
 //!
-//! What is logged of a request is decided by [`kinds::audit`]. Where there is no log, a request has no [`Trail`], and pays nothing.
+//! [`kinds::audit`] decides about the level of a request. Without an audit log a request has no [`Trail`] and costs nothing.
 
-mod answer;
 mod file;
 mod log;
-mod old;
+mod response;
+mod rotation;
 mod source;
 mod trail;
 
@@ -18,14 +18,14 @@ pub use log::{Log, Mode};
 
 pub(crate) use trail::{ID, Trail};
 
-/// What is logged, and where.
+/// The audit policy and its log.
 pub struct Audit {
     pub(crate) policy: Policy,
     pub(crate) log: Arc<Log>,
 }
 
 impl Audit {
-    /// What this policy says goes into this log.
+    /// Audits by this policy into this log.
     pub fn new(policy: Policy, log: Arc<Log>) -> Self {
         Self { policy, log }
     }

@@ -1,14 +1,14 @@
-//! Where a request came from, as far as anybody says.
+//! The source of a request: addresses and user agent.
 
 use std::net::IpAddr;
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
-/// Bytes that are kept of what a client calls itself.
+/// Bytes of the user agent that are kept.
 const AGENT: usize = 1024;
 
-/// The addresses that proxies name, and that of who connected.
+/// The addresses in forwarding headers, then the address of the connection.
 pub(super) fn addresses(headers: &HeaderMap, peer: Option<IpAddr>) -> Vec<String> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let forwarded = text("x-forwarded-for").split(',');
@@ -19,7 +19,7 @@ pub(super) fn addresses(headers: &HeaderMap, peer: Option<IpAddr>) -> Vec<String
     all.iter().map(IpAddr::to_string).collect()
 }
 
-/// What a client calls itself.
+/// The user agent.
 pub(super) fn agent(headers: &HeaderMap) -> String {
     let agent = headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
     let agent = agent.unwrap_or_default();
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_in_the_order_of_the_way() {
+    fn source_addresses_are_in_hop_order() {
         let of = |forwarded: &str, real: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("x-forwarded-for", forwarded.parse().unwrap());
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut() {
+    fn a_long_user_agent_is_truncated() {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, "a".repeat(AGENT + 1).parse().unwrap());
         assert_eq!(agent(&headers), format!("{}...TRUNCATED", "a".repeat(AGENT)));

@@ -1,4 +1,4 @@
-//! What the log knows of one request: it grows on the request's way, and is written at its stages.
+//! The audit trail of one request: collects its event and writes it at each stage.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,58 +6,58 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use http::{HeaderValue, Request, Response};
 use jiff::Timestamp;
 use kinds::audit::{
-    Attributes, Event, Extent, Level, ObjectReference, Stage, Target as About, User, without_managers,
+    Attributes, AuditTarget, Event, Extent, Level, ObjectReference, Stage, User, without_managers,
 };
 use model::error::Error;
 use serde_json::{Value, json};
 
-use super::answer::{Observed, said};
-use super::log::{Mode, Written, settled};
+use super::log::{Mode, Written, written_to_file};
+use super::response::{AuditedStream, response_object};
 use super::{Audit, source};
 use crate::auth::{Decision, Identity};
 use crate::body::Body;
-use crate::pipeline::{Target, named_by_selector};
+use crate::pipeline::{RequestInfo, named_by_selector};
 use crate::request::path::ResourcePath;
 use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::verbs::nodes;
 
-/// By which clients and the log name a request.
+/// The header with the audit ID.
 pub(crate) const ID: &str = "audit-id";
 
-/// What the log knows of a request. Clones share it; its last event is written when the last of them goes. None where nothing is logged.
+/// The audit trail of a request. Clones share it; dropping the last clone writes the last event. Empty without an audit log.
 #[derive(Clone, Default)]
-pub(crate) struct Trail(Option<Arc<Entry>>);
+pub(crate) struct Trail(Option<Arc<TrailState>>);
 
-struct Entry {
+struct TrailState {
     audit: Arc<Audit>,
-    kind: Kind,
-    /// Set once it is known who asks.
+    kind: ResponseKind,
+    /// Set after authentication.
     extent: OnceLock<Extent>,
     event: Mutex<Event>,
-    /// Tells when the event that was added last is in the file; those before it are by then, too.
+    /// Resolves when the event that was added last is written; earlier ones are written by then.
     last: Mutex<Option<Written>>,
 }
 
-/// What has to be known of a request to know what its answer is to the log.
+/// Properties of the request that decide about its response events.
 #[derive(Clone, Copy, Default)]
-struct Kind {
-    /// Its answer goes on for long, and so has two events.
+struct ResponseKind {
+    /// The response is long-running and has two events.
     is_long: bool,
-    /// Its answer is no object.
+    /// The response is no object.
     is_opaque: bool,
-    /// Its answer may be a `Status` although nothing went wrong.
+    /// The response may be a `Status` without an error.
     may_be_status: bool,
-    /// A product answers it, in a form of its own.
+    /// A product serves the request in its own format.
     is_mounted: bool,
 }
 
 impl Trail {
-    /// Of a request that has just come.
+    /// Begins the trail of a request.
     pub fn begin<B>(
         audit: Option<&Arc<Audit>>,
         request: &Request<B>,
-        target: &Result<Target, Error>,
+        info: &Result<RequestInfo, Error>,
     ) -> Self {
         let Some(audit) = audit else { return Self::default() };
         let headers = request.headers();
@@ -70,50 +70,50 @@ impl Trail {
             received: time(),
             ..Event::default()
         };
-        let kind = match target {
-            Ok(Target::Resource { verb, place }) => {
+        let kind = match info {
+            Ok(RequestInfo::Resource { verb, path }) => {
                 event.verb = verb.to_string();
                 let query = Query::parse(request.uri().query().unwrap_or(""));
-                let named = named_by_selector(*verb, place, &query);
-                event.object = Some(reference(named.as_ref().unwrap_or(place)));
-                Kind::of(*verb, place)
+                let named = named_by_selector(*verb, path, &query);
+                event.object = Some(reference(named.as_ref().unwrap_or(path)));
+                ResponseKind::of(*verb, path)
             }
-            Ok(Target::Impossible { verb, place }) => {
+            Ok(RequestInfo::UnsupportedMethod { verb, path }) => {
                 event.verb = (*verb).to_owned();
-                event.object = Some(reference(place));
-                Kind::default()
+                event.object = Some(reference(path));
+                ResponseKind::default()
             }
-            Ok(Target::Plain { method, path }) => {
+            Ok(RequestInfo::Plain { method, path }) => {
                 event.verb.clone_from(method);
                 let is_discovery = ["/api", "/apis"].iter().any(|root| path.starts_with(root));
-                Kind { is_opaque: !is_discovery, ..Kind::default() }
+                ResponseKind { is_opaque: !is_discovery, ..ResponseKind::default() }
             }
-            Ok(Target::Mounted { method, .. }) => {
+            Ok(RequestInfo::Mounted { method, .. }) => {
                 event.verb.clone_from(method);
-                Kind { is_opaque: true, is_mounted: true, ..Kind::default() }
+                ResponseKind { is_opaque: true, is_mounted: true, ..ResponseKind::default() }
             }
             Err(_) => {
                 event.verb = request.method().as_str().to_lowercase();
-                Kind { is_opaque: true, ..Kind::default() }
+                ResponseKind { is_opaque: true, ..ResponseKind::default() }
             }
         };
         let (extent, event, last) = (OnceLock::new(), Mutex::new(event), Mutex::default());
-        Self(Some(Arc::new(Entry { audit: Arc::clone(audit), kind, extent, event, last })))
+        Self(Some(Arc::new(TrailState { audit: Arc::clone(audit), kind, extent, event, last })))
     }
 
-    /// Now it is known who asks: what the policy says of that holds. Waits until the log keeps up.
+    /// Sets the authenticated user, evaluates the policy, and waits until the log has room.
     ///
     /// # Errors
-    /// In the mode `blocking-strict`: the first event could not be written.
+    /// The first event could not be written in the mode `blocking-strict`.
     pub async fn identify(&self, caller: &Identity) -> Result<(), Error> {
-        let Some(entry) = &self.0 else { return Ok(()) };
-        entry.event().user = user(caller);
-        if entry.extent().level == Level::None {
+        let Some(state) = &self.0 else { return Ok(()) };
+        state.event().user = user(caller);
+        if state.extent().level == Level::None {
             return Ok(());
         }
-        entry.audit.log.room().await;
-        entry.write(Stage::RequestReceived);
-        if entry.audit.log.mode() == Mode::BlockingStrict && !settled(entry.take_last()).await {
+        state.audit.log.room().await;
+        state.write(Stage::RequestReceived);
+        if state.audit.log.mode() == Mode::BlockingStrict && !written_to_file(state.take_last()).await {
             return Err(Error::internal("failed to store audit event"));
         }
         Ok(())
@@ -121,34 +121,33 @@ impl Trail {
 
     /// Adds the last event of a request whose response is complete.
     pub(super) fn complete(&self) {
-        if let Some(entry) = &self.0 {
-            entry.complete();
+        if let Some(state) = &self.0 {
+            state.complete();
         }
     }
 
-    /// Adds the last event where the response is there as a whole, and waits until it is in the file: the response ends behind it.
-    /// A response that is streamed does that at its end.
+    /// Adds the last event of a complete response and waits until it is written. A streamed response does that at its end.
     pub async fn settle(&self, is_whole: bool) {
-        let Some(entry) = &self.0 else { return };
+        let Some(state) = &self.0 else { return };
         if is_whole {
-            entry.complete();
-            settled(entry.take_last()).await;
+            state.complete();
+            written_to_file(state.take_last()).await;
         }
     }
 
-    /// Resolves when the last event is in the file.
+    /// Resolves when the last event is written.
     pub(super) fn take_last(&self) -> Option<Written> {
-        self.0.as_ref().and_then(|entry| entry.take_last())
+        self.0.as_ref().and_then(|state| state.take_last())
     }
 
-    /// Whoever asks acts as somebody else.
+    /// Sets the impersonated user.
     pub fn act_as(&self, caller: &Identity) {
         self.visit(|event| {
             event.impersonated = Some(user(caller));
         });
     }
 
-    /// What the authorizer decided.
+    /// Records the authorization decision.
     pub fn decided(&self, decision: &Decision) {
         let (word, reason) = match decision {
             Decision::Allow { reason } => ("allow", reason),
@@ -158,7 +157,7 @@ impl Trail {
         self.annotate("authorization.k8s.io/reason", || reason.clone());
     }
 
-    /// Notes something; what was noted first stays.
+    /// Adds an annotation; the first value of a key stays.
     pub fn annotate(&self, key: &str, value: impl FnOnce() -> String) {
         self.visit(|event| {
             if !event.annotations.contains_key(key) {
@@ -167,15 +166,15 @@ impl Trail {
         });
     }
 
-    /// How much of the request is logged.
+    /// The audit level of the request.
     pub fn level(&self) -> Level {
-        self.0.as_ref().map_or(Level::None, |entry| entry.extent().level)
+        self.0.as_ref().map_or(Level::None, |state| state.extent().level)
     }
 
-    /// What was sent; its metadata may say what the path does not, such as the name of a new object.
+    /// Records the request object; its metadata completes the object reference, for instance with a generated name.
     pub fn sent(&self, metadata: Option<&Value>, object: impl FnOnce() -> Value) {
-        let Some(entry) = &self.0 else { return };
-        let omits_managers = entry.extent().omits_managers;
+        let Some(state) = &self.0 else { return };
+        let omits_managers = state.extent().omits_managers;
         self.visit(|event| {
             if let (Some(reference), Some(metadata)) = (&mut event.object, metadata) {
                 reference.complete(metadata);
@@ -185,121 +184,123 @@ impl Trail {
         });
     }
 
-    /// An answer on its way to the client, not compressed yet.
+    /// Records a response that is not compressed yet.
     pub async fn answered(&self, response: Response<Body>) -> Response<Body> {
-        let Some(entry) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
+        let Some(state) = self.0.as_ref().filter(|_| self.level() != Level::None) else { return response };
         let (head, body) = response.into_parts();
-        let is_shown = self.level() == Level::RequestResponse && !entry.kind.is_opaque;
-        entry.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
-        // Only its response tells whether a product streams.
-        let is_long = entry.kind.is_long || entry.kind.is_mounted && !body.is_whole();
+        let is_shown = self.level() == Level::RequestResponse && !state.kind.is_opaque;
+        state.event().status = Some(json!({"metadata": {}, "code": head.status.as_u16()}));
+        // Only the response tells whether a mount streams.
+        let is_long = state.kind.is_long || state.kind.is_mounted && !body.is_whole();
         let body = match body {
             Body::Full(bytes) => {
-                if is_shown || entry.kind.may_be_status {
-                    self.note_response(said(&head.headers, &bytes));
+                if is_shown || state.kind.may_be_status {
+                    self.note_response(response_object(&head.headers, &bytes));
                 }
                 Body::Full(bytes)
             }
             chunks => {
                 let headers = is_shown.then(|| head.headers.clone());
-                Body::stream(Observed::new(chunks, headers, self.clone()))
+                Body::stream(AuditedStream::new(chunks, headers, self.clone()))
             }
         };
         if is_long {
-            entry.write(Stage::ResponseStarted);
-            settled(entry.take_last()).await;
+            state.write(Stage::ResponseStarted);
+            written_to_file(state.take_last()).await;
         }
         Response::from_parts(head, body)
     }
 
-    /// A request that came to nothing, and the code that the client is told.
+    /// Records a failed request and its status code.
     pub fn failed(&self, error: &Error, code: u16) {
-        let Some(entry) = &self.0 else { return };
-        let is_anonymous = entry.extent.get().is_none();
-        if entry.extent().level == Level::None {
+        let Some(state) = &self.0 else { return };
+        let is_anonymous = state.extent.get().is_none();
+        if state.extent().level == Level::None {
             return;
         }
         match error {
-            Error::NoSuchPage => entry.event().status = Some(json!({"metadata": {}, "code": code})),
-            // The client gets no `Status`, so the log shows none as the response.
-            _ if entry.kind.is_mounted => entry.event().status = Some(summary(&error.status(), code.into())),
+            Error::NoSuchPage => state.event().status = Some(json!({"metadata": {}, "code": code})),
+            // The client gets no `Status`, so the event has none as response object.
+            _ if state.kind.is_mounted => state.event().status = Some(summary(&error.status(), code.into())),
             _ => self.note_response(Some(error.status())),
         }
-        // Nobody was let in: this is all that there is to say.
-        if is_anonymous || entry.kind.is_long {
-            entry.write(Stage::ResponseStarted);
+        // A request that failed before authentication has no further events.
+        if is_anonymous || state.kind.is_long {
+            state.write(Stage::ResponseStarted);
         }
         if is_anonymous {
-            entry.event().level = Level::None;
+            state.event().level = Level::None;
         }
     }
 
-    /// The answer panicked on its way: nothing more is said of it.
+    /// Records a panic while the response is written.
     pub(super) fn panicked(&self) {
-        if let Some(entry) = &self.0 {
-            entry.panicked();
+        if let Some(state) = &self.0 {
+            state.panicked();
         }
     }
 
-    /// Adds the last event of a request that panicked, and waits until it is in the file: the failure is told behind it.
+    /// Adds the last event of a request that panicked, and waits until it is written: the 500 is sent after it.
     pub async fn settle_panic(&self) {
         self.panicked();
-        settled(self.take_last()).await;
+        written_to_file(self.take_last()).await;
     }
 
-    /// What was answered.
-    pub(super) fn note_response(&self, said: Option<Value>) {
-        let Some(said) = said else { return };
-        let Some(entry) = &self.0 else { return };
-        let omits_managers = entry.extent().omits_managers;
+    /// Records the response object.
+    pub(super) fn note_response(&self, response_object: Option<Value>) {
+        let Some(response_object) = response_object else { return };
+        let Some(state) = &self.0 else { return };
+        let omits_managers = state.extent().omits_managers;
         self.visit(|event| {
-            if said["kind"] == "Status" {
+            if response_object["kind"] == "Status" {
                 let code = event.status.as_ref().map_or(Value::Null, |status| status["code"].clone());
-                event.status = Some(summary(&said, code));
+                event.status = Some(summary(&response_object, code));
             }
             if event.level == Level::RequestResponse {
-                event.response = Some(if omits_managers { without_managers(said) } else { said });
+                event.response =
+                    Some(if omits_managers { without_managers(response_object) } else { response_object });
             }
         });
     }
 
-    /// The name of the request, for the head of its answer.
+    /// The audit ID, for the response header.
     pub fn id(&self) -> Option<HeaderValue> {
-        let entry = self.0.as_ref()?;
-        HeaderValue::from_str(&entry.event().id).ok()
+        let state = self.0.as_ref()?;
+        HeaderValue::from_str(&state.event().id).ok()
     }
 
     fn visit(&self, change: impl FnOnce(&mut Event)) {
-        if let Some(entry) = self.0.as_ref().filter(|entry| entry.extent().level != Level::None) {
-            change(&mut entry.event());
+        if let Some(state) = self.0.as_ref().filter(|state| state.extent().level != Level::None) {
+            change(&mut state.event());
         }
     }
 }
 
-impl Kind {
-    fn of(verb: Verb, place: &ResourcePath) -> Self {
-        let is_long = verb == Verb::Watch || nodes::lead_to(&place.group, &place.subresource);
+impl ResponseKind {
+    fn of(verb: Verb, path: &ResourcePath) -> Self {
+        let is_long = verb == Verb::Watch || nodes::needs_node(&path.group, &path.subresource);
         let is_done =
-            matches!(place.subresource.as_str(), "binding" | "eviction") || place.resource == "bindings";
+            matches!(path.subresource.as_str(), "binding" | "eviction") || path.resource == "bindings";
         let may_be_status = verb == Verb::Delete || is_done;
         Self { is_long, is_opaque: is_long, may_be_status, is_mounted: false }
     }
 }
 
-impl Entry {
-    /// What is logged of the request; asked for before it is known who asks, it is what is logged of nobody's.
+impl TrailState {
+    /// The audit level and options of this request. If computed before authentication, the policy is evaluated for an unknown
+    /// user.
     fn extent(&self) -> Extent {
         *self.extent.get_or_init(|| {
             let mut event = self.event();
             let target = match &event.object {
-                Some(of) => About::Resource {
+                Some(of) => AuditTarget::Resource {
                     group: &of.api_group,
                     resource: &of.resource,
                     subresource: &of.subresource,
                     namespace: &of.namespace,
                     name: &of.name,
                 },
-                None => About::Path(event.uri.split('?').next().unwrap_or_default()),
+                None => AuditTarget::Path(event.uri.split('?').next().unwrap_or_default()),
             };
             let (user, groups, verb) = (&event.user.username, &event.user.groups, &event.verb);
             let extent = self.audit.policy.extent(&Attributes { user, groups, verb, target });
@@ -308,7 +309,7 @@ impl Entry {
         })
     }
 
-    /// Whether there is nothing more to say: all is said, or nobody knows who asks.
+    /// Whether no further event follows.
     fn is_over(&self) -> bool {
         self.extent.get().is_none() || self.event().level == Level::None
     }
@@ -358,8 +359,8 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
-    /// The last event of a request, whatever ends it.
+impl Drop for TrailState {
+    /// Writes the last event, however the request ended.
     fn drop(&mut self) {
         if self.is_over() {
             return;
@@ -377,7 +378,7 @@ impl Drop for Entry {
     }
 }
 
-/// What events have of a `Status`.
+/// The fields of a `Status` that events have.
 fn summary(status: &Value, code: Value) -> Value {
     let mut summary = json!({"metadata": {}});
     for key in ["status", "message", "reason", "details", "code"] {
@@ -400,19 +401,19 @@ fn user(identity: &Identity) -> User {
     }
 }
 
-fn reference(place: &ResourcePath) -> ObjectReference {
+fn reference(path: &ResourcePath) -> ObjectReference {
     ObjectReference {
-        resource: place.resource.clone(),
-        namespace: place.namespace.clone(),
-        name: place.name.clone(),
-        api_group: place.group.clone(),
-        api_version: place.version.clone(),
-        subresource: place.subresource.clone(),
+        resource: path.resource.clone(),
+        namespace: path.namespace.clone(),
+        name: path.name.clone(),
+        api_group: path.group.clone(),
+        api_version: path.version.clone(),
+        subresource: path.subresource.clone(),
         ..ObjectReference::default()
     }
 }
 
-/// The present time as events have it.
+/// The current time in the format of events.
 fn time() -> String {
     let now = Timestamp::now();
     format!("{}.{:06}Z", now.strftime("%Y-%m-%dT%H:%M:%S"), now.subsec_nanosecond() / 1000)

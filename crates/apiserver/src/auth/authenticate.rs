@@ -1,4 +1,4 @@
-//! Authentication: front proxies, client certificates, bearer tokens, and whatever a user of this library adds.
+//! Authentication: front proxies, client certificates, bearer tokens, and authenticators that a library user adds.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,47 +18,47 @@ use super::impersonate;
 use super::proxy::ProxyHeaders;
 use crate::warnings::Warnings;
 
-/// A client certificate chain. Certificates and CAs expire, and CA files are replaced, while a connection is open: whom the chain
-/// stands for is asked for each request.
+/// A client certificate chain. It is verified for each request, because certificates and CAs expire and CA files are replaced
+/// while a connection is open.
 pub trait Peer: fmt::Debug + Send + Sync {
-    /// The verdict on the chain at this time, which is no [`Connection::Peer`] again.
+    /// Verifies the chain at this time. The result is never [`Connection::Peer`].
     fn verify(&self, now: SystemTime) -> Arc<Connection>;
 }
 
-/// The identity that the connection itself proves.
+/// The identity that the connection proves.
 #[derive(Clone, Debug, Default)]
 pub enum Connection {
-    /// The client showed no certificate.
+    /// No client certificate.
     #[default]
     Bare,
-    /// The client showed certificates, which are verified for each request.
+    /// A client certificate chain, verified for each request.
     Peer(Arc<dyn Peer>),
-    /// The client showed a certificate of a trusted CA.
+    /// A verified client certificate.
     Certificate(Identity),
-    /// The client showed a certificate that does not verify, for this reason. It authenticates nobody.
+    /// A client certificate that failed verification, with the reason. It authenticates no user.
     BadCertificate(String),
-    /// The client is a trusted proxy that says in headers for whom it speaks. What its certificate proves apart from that.
+    /// A trusted front proxy, which names its users in headers. The inner value is the identity of its certificate.
     Proxy(Box<Self>),
-    /// The caller is part of this very process.
+    /// A caller in this process.
     InProcess(Identity),
 }
 
-/// What a request brings to prove who it comes from.
+/// The credentials of a request.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
-    /// From the connection.
+    /// The identity of the connection.
     pub connection: &'a Connection,
     /// The token of an `Authorization: Bearer` header.
     pub bearer: Option<&'a str>,
 }
 
-/// One way to authenticate.
+/// An authentication method.
 ///
 /// ```
 /// use apiserver::auth::{Authentication, Authenticator, Credentials, Identity};
 /// use futures::future::{BoxFuture, FutureExt, ready};
 ///
-/// /// Whoever says the word is the robot.
+/// /// Authenticates a fixed token.
 /// struct Robot;
 ///
 /// impl Authenticator for Robot {
@@ -71,7 +71,7 @@ pub struct Credentials<'a> {
 /// let authentication = Authentication::default().with(std::sync::Arc::new(Robot));
 /// ```
 pub trait Authenticator: Send + Sync {
-    /// `Ok(None)`: these credentials are not for me. `Err`: they are for me, and they are bad.
+    /// `Ok(None)`: other credentials. `Err`: invalid credentials of this method.
     fn authenticate<'a>(
         &'a self,
         credentials: Credentials<'a>,
@@ -81,13 +81,13 @@ pub trait Authenticator: Send + Sync {
 /// A line of a token file.
 #[derive(Clone)]
 pub struct StaticToken {
-    /// The secret.
+    /// The token.
     pub token: String,
-    /// Whom it stands for.
+    /// Its user.
     pub identity: Identity,
 }
 
-/// All ways to authenticate, asked in order: proxies, certificates, tokens, service accounts, then the added ones.
+/// The authentication methods in order: proxies, certificates, static tokens, service accounts, then added ones.
 #[derive(Clone, Default)]
 pub struct Authentication {
     proxies: ProxyHeaders,
@@ -95,54 +95,54 @@ pub struct Authentication {
     pub(crate) accounts: Option<Arc<Accounts>>,
     added: Vec<Arc<dyn Authenticator>>,
     refuses_anonymous: bool,
-    /// The only paths for those without credentials; `None` for all.
+    /// The paths with anonymous access; `None` for all.
     anonymous_paths: Option<Vec<String>>,
 }
 
-/// The words that everybody gets whose token means nothing here.
+/// Kubernetes' message for every invalid token.
 const UNKNOWN: &str = "invalid bearer token";
 
 impl Authentication {
-    /// Client certificates and these tokens.
+    /// Client certificates and static tokens.
     pub fn new(tokens: Vec<StaticToken>) -> Self {
         Self::following(Current::fixed(tokens))
     }
 
-    /// Client certificates, and static tokens that may be replaced while the server runs.
+    /// Client certificates, and static tokens that may be replaced at run time.
     pub fn following(tokens: Current<Vec<StaticToken>>) -> Self {
         Self { tokens, ..Self::default() }
     }
 
-    /// Adds another way.
+    /// Adds a method.
     #[must_use]
     pub fn with(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.added.push(authenticator);
         self
     }
 
-    /// Proxies say in these headers for whom they speak.
+    /// Trusts these headers of front proxies.
     #[must_use]
     pub fn with_proxies(mut self, headers: ProxyHeaders) -> Self {
         self.proxies = headers;
         self
     }
 
-    /// Who brings no credentials is sent away.
+    /// Disables anonymous access.
     #[must_use]
     pub fn without_anonymous(mut self) -> Self {
         self.refuses_anonymous = true;
         self
     }
 
-    /// Who brings no credentials is sent away, but for these paths.
+    /// Limits anonymous access to these paths.
     #[must_use]
     pub fn with_anonymous_at(mut self, paths: Vec<String>) -> Self {
         self.anonymous_paths = Some(paths);
         self
     }
 
-    /// Whether this caller, as they came, may ask for this path at all.
-    pub(crate) fn lets_in(&self, caller: &Identity, path: &str) -> Result<(), Error> {
+    /// Refuses anonymous callers outside the anonymous paths.
+    pub(crate) fn check_anonymous(&self, caller: &Identity, path: &str) -> Result<(), Error> {
         let is_closed = |paths: &Vec<String>| !paths.iter().any(|open| open == path);
         match &self.anonymous_paths {
             Some(paths) if is_closed(paths) && *caller == Identity::anonymous() => Err(Error::Unauthorized),
@@ -150,7 +150,7 @@ impl Authentication {
         }
     }
 
-    /// Who sent these headers over this connection. Without any credentials: the anonymous user.
+    /// Authenticates a request. Without credentials the user is `system:anonymous`.
     pub(crate) async fn identify(
         &self,
         connection: &Connection,
@@ -170,7 +170,7 @@ impl Authentication {
         let bearer = bearer(headers);
         let credentials = Credentials { connection, bearer: bearer.as_deref() };
         let refused = |reason: &str| {
-            tracing::debug!(reason, "credentials refused");
+            tracing::debug!(reason, "authentication refused the credentials");
             Err(Error::Unauthorized)
         };
         match self.by_credentials(credentials, None, warnings).await {
@@ -185,7 +185,7 @@ impl Authentication {
         }
     }
 
-    /// Whether a request brings credentials, valid or not.
+    /// Whether a request has credentials, valid or not.
     pub(crate) fn has_credentials(connection: &Connection, headers: &HeaderMap) -> bool {
         match connection {
             Connection::BadCertificate(_) => true,
@@ -194,7 +194,7 @@ impl Authentication {
         }
     }
 
-    /// Removes the headers that prove or claim an identity, for handlers that have no use for them.
+    /// Removes headers with credentials or identities, before a mount handles the request.
     pub(crate) fn remove_credentials(&self, headers: &mut HeaderMap) {
         let names: Vec<HeaderName> = headers.keys().cloned().collect();
         for name in names {
@@ -204,8 +204,7 @@ impl Authentication {
         }
     }
 
-    /// Whose token this is, whoever sends it, and for which of these audiences it is good; for those of this server if none
-    /// are wanted.
+    /// The user of a token for a TokenReview, and the accepted audiences; without requested audiences those of this server.
     pub(crate) async fn owner_of(
         &self,
         token: &str,
@@ -230,7 +229,7 @@ impl Authentication {
     ) -> Result<Option<(Identity, Vec<String>)>, String> {
         let own = self.accounts.as_ref().map_or(&[][..], |accounts| &accounts.settings.audiences);
         let wanted = wanted.unwrap_or(own);
-        // Who knows nothing of audiences vouches for those of this server.
+        // A method without audiences accepts those of this server.
         let agnostic = |identity| {
             let audiences = wanted.iter().filter(|audience| own.contains(audience)).cloned().collect();
             Ok(Some((identity, audiences)))
@@ -258,7 +257,7 @@ impl Authentication {
         problem.map_or(Ok(None), Err)
     }
 
-    /// Every token is compared in full, so that the time taken tells nothing about any of them.
+    /// Compares every token in constant time.
     fn by_token(&self, given: &str) -> Option<Identity> {
         let (tokens, mut found) = (self.tokens.get(), None);
         for known in tokens.iter() {
@@ -270,7 +269,7 @@ impl Authentication {
     }
 }
 
-/// What is no text is nobody's token, but it is one: who sends it does not come in as if they had sent none.
+/// A header that is not UTF-8 still counts as a token, so the request is not anonymous.
 fn bearer(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     let text = headers.get(AUTHORIZATION)?.as_bytes().trim_ascii();
     let mut words = text.split(|byte| *byte == b' ');
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reloaded_token_file_counts_from_the_next_request_on() {
+    async fn a_reloaded_token_file_applies_to_the_next_request() {
         let (updater, tokens) = process::reload::Updater::new(Vec::new());
         let authentication = Authentication::following(tokens);
         let identified = || identified(authentication.clone(), Some("Bearer secret"));
@@ -343,17 +342,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_credentials_may_be_enough_for_some_paths_only() {
+    async fn anonymous_access_may_be_limited_to_some_paths() {
         let authentication = authentication().with_anonymous_at(vec!["/livez".to_owned()]);
         let anonymous = Identity::anonymous();
-        assert_eq!(authentication.lets_in(&anonymous, "/livez"), Ok(()));
-        assert_eq!(authentication.lets_in(&anonymous, "/livez/ping"), Err(Error::Unauthorized));
-        assert_eq!(authentication.lets_in(&admin(), "/api"), Ok(()));
+        assert_eq!(authentication.check_anonymous(&anonymous, "/livez"), Ok(()));
+        assert_eq!(authentication.check_anonymous(&anonymous, "/livez/ping"), Err(Error::Unauthorized));
+        assert_eq!(authentication.check_anonymous(&admin(), "/api"), Ok(()));
     }
 
     #[tokio::test]
-    async fn no_credentials_are_anonymous_where_that_is_allowed() {
-        // Other schemes mean nothing here, as they mean nothing to Kubernetes.
+    async fn requests_without_credentials_are_anonymous_if_allowed() {
+        // Other schemes are ignored, as in Kubernetes.
         for text in [None, Some("Basic c2VjcmV0"), Some("Bearer"), Some("Bearer ")] {
             assert_eq!(identified(authentication(), text).await, Ok(Identity::anonymous()), "{text:?}");
             let strict = authentication().without_anonymous();
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_added_authenticator_is_asked_last() {
+    async fn a_custom_authenticator_is_called_last() {
         struct Robot;
         impl Authenticator for Robot {
             fn authenticate<'a>(
@@ -395,21 +394,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_proxy_may_say_for_whom_it_speaks() {
-        let mut said = headers(None);
-        said.insert("x-remote-user", "jane".parse().unwrap());
-        said.append("x-remote-group", "dev".parse().unwrap());
-        said.append("x-remote-group", "ops".parse().unwrap());
-        said.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
+    async fn only_a_trusted_proxy_may_name_its_user_in_headers() {
+        let mut forwarded = headers(None);
+        forwarded.insert("x-remote-user", "jane".parse().unwrap());
+        forwarded.append("x-remote-group", "dev".parse().unwrap());
+        forwarded.append("x-remote-group", "ops".parse().unwrap());
+        forwarded.append("x-remote-extra-acme.com%2fproject", "p".parse().unwrap());
         let trusting = authentication().with_proxies(ProxyHeaders::usual());
         let (proxy, none) = (Connection::Proxy(Box::new(Connection::Bare)), Warnings::default());
-        let jane = trusting.identify(&proxy, &said, &none).await.unwrap();
+        let jane = trusting.identify(&proxy, &forwarded, &none).await.unwrap();
         assert_eq!(
             (jane.name.as_str(), jane.groups.join(" ")),
             ("jane", "dev ops system:authenticated".to_owned())
         );
         assert_eq!(jane.extra["acme.com/project"], ["p"]);
-        assert_eq!(trusting.identify(&Connection::Bare, &said, &none).await, Ok(Identity::anonymous()));
+        assert_eq!(trusting.identify(&Connection::Bare, &forwarded, &none).await, Ok(Identity::anonymous()));
         assert_eq!(trusting.identify(&proxy, &headers(None), &none).await, Ok(Identity::anonymous()));
     }
 }

@@ -1,4 +1,4 @@
-//! Authorization: may this caller do this? Whoever is not allowed is denied.
+//! Authorization: decides whether a caller may do something. The default is denial.
 
 use model::error::{Error, quote};
 use serde_json::Value;
@@ -6,68 +6,68 @@ use serde_json::Value;
 use super::Identity;
 use crate::request::path::ResourcePath;
 
-/// What a caller wants to do.
+/// Authorizer attributes: a verb on a resource or on a non-resource path.
 #[derive(Clone, Copy, Debug)]
-pub enum Question<'a> {
-    /// A verb on objects.
+pub enum AuthorizerAttributes<'a> {
+    /// A verb on a resource.
     Resource {
-        /// What they want to do, as RBAC rules name it.
+        /// The verb, as RBAC rules name it.
         verb: &'a str,
-        /// With what.
-        place: &'a ResourcePath,
+        /// The resource.
+        path: &'a ResourcePath,
     },
-    /// A method on a plain path.
+    /// A verb on a non-resource path.
     Path {
-        /// The method in lower case, as RBAC rules name it.
+        /// The HTTP method in lower case.
         verb: &'a str,
         /// The path.
         path: &'a str,
     },
 }
 
-/// The answer of an authorizer. Reasons may be empty; that of a refusal is shown to the caller.
+/// The decision of an authorizer. The reason may be empty; callers see the reason of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes, and nobody else is asked.
+    /// Allowed; later authorizers are skipped.
     Allow {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No, and nobody else is asked.
+    /// Denied; later authorizers are skipped.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Not by this authorizer. Where no other one allows it, it is refused.
+    /// No opinion. If no authorizer allows the request, it is denied.
     NoOpinion {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Decision {
-    /// Yes, without a word.
+    /// Allowed, without a reason.
     pub fn allow() -> Self {
         Self::Allow { reason: String::new() }
     }
 
-    /// Whether it is a yes.
+    /// Whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allow { .. })
     }
 }
 
-/// Decides who may do what.
+/// An authorizer.
 ///
 /// ```
-/// use apiserver::auth::{Authorizer, Decision, Identity, Question};
+/// use apiserver::auth::{Authorizer, Decision, Identity, AuthorizerAttributes};
 ///
-/// /// Readers may read; of the others it knows nothing.
+/// /// Allows members of `readers` to read, and has no opinion about other callers.
 /// struct Readers;
 ///
 /// impl Authorizer for Readers {
-///     fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-///         let reads = matches!(question, Question::Resource { verb: "get" | "list" | "watch", .. });
+///     fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+///         let reads = matches!(attributes, AuthorizerAttributes::Resource { verb: "get" | "list" | "watch", .. });
 ///         match caller.is_in("readers") && reads {
 ///             true => Decision::Allow { reason: "readers may read".to_owned() },
 ///             false => Decision::NoOpinion { reason: String::new() },
@@ -75,64 +75,70 @@ impl Decision {
 ///     }
 /// }
 ///
-/// let question = Question::Path { verb: "get", path: "/metrics" };
+/// let attributes = AuthorizerAttributes::Path { verb: "get", path: "/metrics" };
 /// let reader = Identity::authenticated("jane", ["readers".to_owned()]);
-/// assert!(!Readers.decide(&reader, question).is_allowed());
+/// assert!(!Readers.decide(&reader, attributes).is_allowed());
 /// ```
 ///
-/// A server asks it in the order of its modes: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
+/// Add it to the modes of a server: `builder.authorization(vec![Mode::Own(Arc::new(Readers)), Mode::Rbac])`.
 pub trait Authorizer: Send + Sync {
-    /// Whether this caller may do this.
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision;
+    /// Decides about a request of a caller.
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision;
 
-    /// What this caller may do in a namespace, as far as it can be listed.
+    /// Lists the rules of a caller in a namespace.
     fn rules(&self, _caller: &Identity, _namespace: &str) -> Rules {
         Rules { is_incomplete: true, ..Rules::default() }
     }
 
-    /// Refuses with Kubernetes' words what it does not allow.
+    /// Like [`Authorizer::decide`], with the denial as an error.
     ///
     /// # Errors
-    /// The refusal.
-    fn require(&self, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
-        allowed(self.decide(caller, question), caller, question)
+    /// Kubernetes' message of the denial.
+    fn require(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Result<(), Error> {
+        allowed(self.decide(caller, attributes), caller, attributes)
     }
 }
 
-/// A decision as what comes of it.
-pub(crate) fn allowed(decision: Decision, caller: &Identity, question: Question<'_>) -> Result<(), Error> {
+/// Converts a decision to a result.
+pub(crate) fn allowed(
+    decision: Decision,
+    caller: &Identity,
+    attributes: AuthorizerAttributes<'_>,
+) -> Result<(), Error> {
     match decision {
         Decision::Allow { .. } => Ok(()),
-        Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(refusal(caller, question, &reason)),
+        Decision::Deny { reason } | Decision::NoOpinion { reason } => {
+            Err(refusal(caller, attributes, &reason))
+        }
     }
 }
 
-/// What a caller may do, in the form of `SelfSubjectRulesReview`.
+/// The rules of a caller, as in `SelfSubjectRulesReview`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// Rules about resources: `verbs`, `apiGroups`, `resources`, `resourceNames`.
     pub resources: Vec<Value>,
-    /// Rules about plain paths: `verbs`, `nonResourceURLs`.
+    /// Rules about non-resource paths: `verbs`, `nonResourceURLs`.
     pub paths: Vec<Value>,
-    /// Whether there may be more.
+    /// Whether rules may be missing.
     pub is_incomplete: bool,
-    /// What went wrong while they were looked for; empty if nothing did.
+    /// The error of the evaluation; empty if there was none.
     pub problem: String,
 }
 
-/// The refusal in Kubernetes' words.
-fn refusal(caller: &Identity, question: Question<'_>, reason: &str) -> Error {
+/// Kubernetes' message of a denial.
+fn refusal(caller: &Identity, attributes: AuthorizerAttributes<'_>, reason: &str) -> Error {
     let user = &caller.name;
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    match question {
-        Question::Path { verb, path } => Error::Forbidden {
+    match attributes {
+        AuthorizerAttributes::Path { verb, path } => Error::Forbidden {
             group: String::new(),
             resource: String::new(),
             name: String::new(),
             message: format!("User {} cannot {verb} path {}{because}", quote(user), quote(path)),
         },
-        Question::Resource { verb, place } => {
-            let ResourcePath { group, resource, subresource, namespace, name, .. } = place;
+        AuthorizerAttributes::Resource { verb, path } => {
+            let ResourcePath { group, resource, subresource, namespace, name, .. } = path;
             let sub = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
             let scope = if namespace.is_empty() {
                 "at the cluster scope".to_owned()
@@ -159,15 +165,15 @@ mod tests {
 
     #[test]
     fn the_refusal_names_user_verb_and_resource() {
-        let place = ResourcePath {
+        let path = ResourcePath {
             resource: "leases".to_owned(),
             group: "coordination.k8s.io".to_owned(),
             namespace: "n".to_owned(),
             subresource: "status".to_owned(),
             ..ResourcePath::default()
         };
-        let question = Question::Resource { verb: "get", place: &place };
-        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), question, "") else {
+        let attributes = AuthorizerAttributes::Resource { verb: "get", path: &path };
+        let Error::Forbidden { message, .. } = refusal(&Identity::anonymous(), attributes, "") else {
             panic!()
         };
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Impersonation: a caller who acts as somebody else needs the right to each part of who that is.
+//! Impersonation: needs the verb `impersonate` on each attribute of the impersonated user.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use model::error::Error;
 
 use super::accounts::account_of;
 use super::proxy::{extras, values};
-use super::{Authorizer, Identity, Question};
+use super::{Authorizer, AuthorizerAttributes, Identity};
 use crate::request::path::ResourcePath;
 
 pub(crate) const USER: &str = "impersonate-user";
@@ -17,17 +17,17 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// One part of who somebody is.
-struct Part {
+/// One attribute of the impersonated user: user, group, uid or extra value.
+struct ImpersonatedAttribute {
     kind: &'static str,
     resource: &'static str,
     namespace: String,
     name: String,
-    /// The key of what else is known.
+    /// The key of an extra value.
     key: String,
 }
 
-impl Part {
+impl ImpersonatedAttribute {
     fn new(kind: &'static str, resource: &'static str, name: &str) -> Self {
         Self { kind, resource, namespace: String::new(), name: name.to_owned(), key: String::new() }
     }
@@ -36,7 +36,7 @@ impl Part {
         if matches!(self.kind, "UID" | "UserExtra") { AUTHENTICATION } else { "" }
     }
 
-    fn place(&self) -> ResourcePath {
+    fn path(&self) -> ResourcePath {
         ResourcePath {
             group: self.group().to_owned(),
             version: "v1".to_owned(),
@@ -48,49 +48,52 @@ impl Part {
         }
     }
 
-    /// As Go shows a reference.
+    /// An object reference in Go's format.
     fn shown(&self) -> String {
         let version = if self.group().is_empty() { "" } else { "authentication.k8s.io/v1" };
         format!("{{{} {} {}  {version}  {}}}", self.kind, self.namespace, self.name, self.key)
     }
 }
 
-/// Whether headers ask to act as somebody else.
-pub(crate) fn is_asked(headers: &HeaderMap) -> bool {
+/// Whether a request has impersonation headers.
+pub(crate) fn is_requested(headers: &HeaderMap) -> bool {
     headers.keys().any(is_header)
 }
 
-/// Whether a header says part of whom to act as.
+/// Whether a header belongs to impersonation.
 pub(crate) fn is_header(name: &HeaderName) -> bool {
     name.as_str().starts_with("impersonate-")
 }
 
-/// As whom a caller acts: somebody else if headers say so and they have the right to it.
-pub(crate) fn acting_as(
+/// The effective user: the impersonated one if the headers name one and the caller may impersonate it.
+pub(crate) fn effective_user(
     caller: Identity,
     headers: &HeaderMap,
     authorizer: &dyn Authorizer,
 ) -> Result<Identity, Error> {
-    let parts = parts(headers)?;
-    if parts.is_empty() {
+    let impersonated = impersonated(headers)?;
+    if impersonated.is_empty() {
         return Ok(caller);
     }
     let mut identity = Identity::default();
     let has_groups = headers.contains_key(GROUP);
-    for part in parts {
-        authorizer.require(&caller, Question::Resource { verb: "impersonate", place: &part.place() })?;
-        match part.kind {
+    for attribute in impersonated {
+        authorizer.require(
+            &caller,
+            AuthorizerAttributes::Resource { verb: "impersonate", path: &attribute.path() },
+        )?;
+        match attribute.kind {
             "ServiceAccount" => {
-                let account = Identity::service_account(&part.namespace, &part.name);
+                let account = Identity::service_account(&attribute.namespace, &attribute.name);
                 identity.name = account.name;
                 if !has_groups {
                     identity.groups = account.groups;
                 }
             }
-            "User" => identity.name = part.name,
-            "Group" => identity.groups.push(part.name),
-            "UID" => identity.uid = part.name,
-            _ => identity.extra.entry(part.key).or_default().push(part.name),
+            "User" => identity.name = attribute.name,
+            "Group" => identity.groups.push(attribute.name),
+            "UID" => identity.uid = attribute.name,
+            _ => identity.extra.entry(attribute.key).or_default().push(attribute.name),
         }
     }
     let (authenticated, unauthenticated) = ("system:authenticated", "system:unauthenticated");
@@ -103,34 +106,34 @@ pub(crate) fn acting_as(
     Ok(identity)
 }
 
-fn parts(headers: &HeaderMap) -> Result<Vec<Part>, Error> {
+fn impersonated(headers: &HeaderMap) -> Result<Vec<ImpersonatedAttribute>, Error> {
     let one = |name: &str| values(headers, name).next().filter(|value| !value.is_empty());
-    let mut parts = Vec::new();
+    let mut impersonated = Vec::new();
     let user = one(USER);
-    parts.extend(user.as_deref().map(|user| match account_of(user) {
+    impersonated.extend(user.as_deref().map(|user| match account_of(user) {
         Some((namespace, name)) => {
-            let account = Part::new("ServiceAccount", "serviceaccounts", name);
-            Part { namespace: namespace.to_owned(), ..account }
+            let account = ImpersonatedAttribute::new("ServiceAccount", "serviceaccounts", name);
+            ImpersonatedAttribute { namespace: namespace.to_owned(), ..account }
         }
-        None => Part::new("User", "users", user),
+        None => ImpersonatedAttribute::new("User", "users", user),
     }));
-    parts.extend(values(headers, GROUP).map(|group| Part::new("Group", "groups", &group)));
+    impersonated
+        .extend(values(headers, GROUP).map(|group| ImpersonatedAttribute::new("Group", "groups", &group)));
     let mut all: BTreeMap<String, Vec<Cow<'_, str>>> = BTreeMap::new();
     extras(headers, EXTRA).for_each(|(key, value)| all.entry(key).or_default().push(value));
     for (key, values) in all {
-        parts.extend(
-            values
-                .into_iter()
-                .map(|value| Part { key: key.clone(), ..Part::new("UserExtra", "userextras", &value) }),
-        );
+        impersonated.extend(values.into_iter().map(|value| ImpersonatedAttribute {
+            key: key.clone(),
+            ..ImpersonatedAttribute::new("UserExtra", "userextras", &value)
+        }));
     }
-    parts.extend(one(UID).map(|uid| Part::new("UID", "uids", &uid)));
-    if user.is_none() && !parts.is_empty() {
-        let shown: Vec<String> = parts.iter().map(Part::shown).collect();
+    impersonated.extend(one(UID).map(|uid| ImpersonatedAttribute::new("UID", "uids", &uid)));
+    if user.is_none() && !impersonated.is_empty() {
+        let shown: Vec<String> = impersonated.iter().map(ImpersonatedAttribute::shown).collect();
         let message = format!("requested [{}] without impersonating a user", shown.join(" "));
         return Err(Error::BadRequest { message });
     }
-    Ok(parts)
+    Ok(impersonated)
 }
 
 #[cfg(test)]
@@ -143,7 +146,7 @@ mod tests {
     struct Anyone;
 
     impl Authorizer for Anyone {
-        fn decide(&self, _: &Identity, _: Question<'_>) -> Decision {
+        fn decide(&self, _: &Identity, _: AuthorizerAttributes<'_>) -> Decision {
             Decision::allow()
         }
 
@@ -153,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stays_who_they_are_because_a_name_is_no_ascii() {
+    fn an_impersonation_header_that_is_not_ascii_is_not_ignored() {
         let gateway = Identity::authenticated("gateway", ["system:masters".to_owned()]);
         for (bytes, name) in [("jürgen".as_bytes(), "jürgen"), (&b"j\xfcrgen"[..], "j\u{fffd}rgen")] {
             let mut headers = HeaderMap::new();
             headers.insert(USER, HeaderValue::from_bytes(bytes).unwrap());
-            let acting = acting_as(gateway.clone(), &headers, &Anyone).unwrap();
+            let acting = effective_user(gateway.clone(), &headers, &Anyone).unwrap();
             assert_eq!((acting.name.as_str(), acting.is_in("system:masters")), (name, false));
         }
     }

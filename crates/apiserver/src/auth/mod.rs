@@ -1,39 +1,39 @@
-//! Who calls, and whether they may.
+//! Authentication, impersonation and authorization.
 
 pub(crate) mod accounts;
 pub mod authenticate;
+pub(crate) mod authentication_configmap;
 pub mod authorize;
 pub(crate) mod impersonate;
 mod modes;
 mod proxy;
 pub(crate) mod rbac;
-pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 
 pub use accounts::ServiceAccounts;
 pub use authenticate::{Authentication, Authenticator, Connection, Credentials, Peer, StaticToken};
-pub use authorize::{Authorizer, Decision, Question, Rules};
+pub use authentication_configmap::{ClusterAuthenticationInfo, RequestHeaderInfo};
+pub use authorize::{Authorizer, AuthorizerAttributes, Decision, Rules};
 pub use modes::Mode;
 pub(crate) use modes::{MASTERS, Modes};
 pub use proxy::ProxyHeaders;
-pub use trust::{Trust, TrustedProxies};
 
-/// A caller, as authentication found them.
+/// The identity of a caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The user name.
     pub name: String,
-    /// What tells users of one name apart; may be empty.
+    /// Distinguishes users of the same name; may be empty.
     pub uid: String,
     /// The groups, `system:authenticated` or `system:unauthenticated` among them.
     pub groups: Vec<String>,
-    /// What else is known of them, by keys that whoever authenticates chooses.
+    /// Extra attributes from the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
-    /// A caller who proved who they are.
+    /// An authenticated user.
     pub fn authenticated(name: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
         let mut groups: Vec<String> = groups.into_iter().collect();
         if !groups.iter().any(|group| group == "system:authenticated") {
@@ -42,18 +42,18 @@ impl Identity {
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// A caller without credentials.
+    /// The user `system:anonymous`.
     pub fn anonymous() -> Self {
         let groups = vec!["system:unauthenticated".to_owned()];
         Self { name: "system:anonymous".to_owned(), groups, ..Self::default() }
     }
 
-    /// The server itself.
+    /// The identity of loopback requests.
     pub(crate) fn server() -> Self {
         Self::authenticated("system:apiserver", ["system:masters".to_owned()])
     }
 
-    /// Whether they are in a group.
+    /// Whether the user is in a group.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)
     }

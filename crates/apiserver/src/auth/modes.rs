@@ -1,25 +1,25 @@
-//! The ways to authorize that a server asks, in order.
+//! The authorization modes of a server, in order.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::rbac::Rbac;
-use super::{Authorizer, Decision, Identity, Question, Rules};
+use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 
-/// Who may do everything, whatever the modes say: the server itself, and who runs it.
+/// The group that is always allowed: administrators and loopback requests.
 pub(crate) const MASTERS: &str = "system:masters";
 
-/// One way to authorize.
+/// An authorization mode.
 #[derive(Clone)]
 pub enum Mode {
-    /// By roles and bindings.
+    /// Roles and bindings.
     Rbac,
-    /// Everybody may do everything.
+    /// Allows everything.
     AlwaysAllow,
-    /// Nobody may do anything.
+    /// Denies everything.
     AlwaysDeny,
-    /// By an authorizer of one's own.
+    /// A custom authorizer.
     Own(Arc<dyn Authorizer>),
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Mode {
 }
 
 impl Mode {
-    /// The mode of this name, as `--authorization-mode` has it.
+    /// The mode of `--authorization-mode`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "RBAC" => Self::Rbac,
@@ -46,7 +46,7 @@ impl Mode {
     }
 }
 
-/// All modes of a server as one authorizer: the first that has an opinion decides.
+/// All modes as one authorizer: the first one with an opinion decides.
 pub(crate) struct Modes(Vec<Arc<dyn Authorizer>>);
 
 impl Modes {
@@ -62,13 +62,13 @@ impl Modes {
 }
 
 impl Authorizer for Modes {
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
         if caller.is_in(MASTERS) {
             return Decision::allow();
         }
         let mut reasons = Vec::new();
         for authorizer in &self.0 {
-            match authorizer.decide(caller, question) {
+            match authorizer.decide(caller, attributes) {
                 Decision::NoOpinion { reason } if reason.is_empty() => {}
                 Decision::NoOpinion { reason } => reasons.push(reason),
                 decided => return decided,
@@ -95,7 +95,7 @@ impl Authorizer for Modes {
 struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
-    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+    fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
         Decision::allow()
     }
 
@@ -109,7 +109,7 @@ impl Authorizer for AlwaysAllow {
 struct AlwaysDeny;
 
 impl Authorizer for AlwaysDeny {
-    fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+    fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
         Decision::NoOpinion { reason: "Everything is forbidden.".to_owned() }
     }
 
@@ -122,23 +122,23 @@ impl Authorizer for AlwaysDeny {
 mod tests {
     use super::*;
 
-    const QUESTION: Question<'static> = Question::Path { verb: "get", path: "/x" };
+    const ATTRIBUTES: AuthorizerAttributes<'static> = AuthorizerAttributes::Path { verb: "get", path: "/x" };
 
     struct Says(Decision);
 
     impl Authorizer for Says {
-        fn decide(&self, _caller: &Identity, _question: Question<'_>) -> Decision {
+        fn decide(&self, _caller: &Identity, _question: AuthorizerAttributes<'_>) -> Decision {
             self.0.clone()
         }
     }
 
     fn decided(modes: Vec<Mode>, groups: &[&str]) -> Decision {
         let caller = Identity::authenticated("u", groups.iter().map(|group| (*group).to_owned()));
-        Modes::new(modes, &Arc::new(Rbac::default())).decide(&caller, QUESTION)
+        Modes::new(modes, &Arc::new(Rbac::default())).decide(&caller, ATTRIBUTES)
     }
 
     #[test]
-    fn the_first_opinion_counts_and_nobody_s_opinion_is_a_no() {
+    fn the_first_opinion_decides_and_no_opinion_is_a_denial() {
         let says = |decision| Mode::Own(Arc::new(Says(decision)));
         let none = |reason: &str| Decision::NoOpinion { reason: reason.to_owned() };
         let no = Decision::Deny { reason: "no".to_owned() };

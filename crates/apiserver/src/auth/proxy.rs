@@ -1,4 +1,4 @@
-//! Proxies in front of the server, which have authenticated their callers and say who they are.
+//! Front proxies, which authenticate users and name them in headers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,21 +8,21 @@ use percent_encoding::percent_decode_str;
 
 use super::Identity;
 
-/// The headers in which proxies say for whom they speak, by any case. Without names for users nothing is believed.
+/// The headers in which front proxies name the user, case-insensitive. Without user headers nothing is trusted.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyHeaders {
-    /// Of user names; the first that is there counts.
+    /// Headers with the user name; the first present one counts.
     pub users: Vec<String>,
-    /// Of uids; the first that is there counts.
+    /// Headers with the uid; the first present one counts.
     pub uids: Vec<String>,
-    /// Of groups; all count.
+    /// Headers with groups; all count.
     pub groups: Vec<String>,
-    /// What the names of headers begin with that say more.
+    /// Prefixes of headers with extra attributes.
     pub extra_prefixes: Vec<String>,
 }
 
 impl ProxyHeaders {
-    /// The names that everybody uses.
+    /// The usual names.
     pub fn usual() -> Self {
         let one = |name: &str| vec![name.to_owned()];
         Self {
@@ -33,7 +33,7 @@ impl ProxyHeaders {
         }
     }
 
-    /// Whether a header of this name, in lower case, says for whom a proxy speaks.
+    /// Whether a header, in lower case, belongs to the identity.
     pub(crate) fn has(&self, name: &str) -> bool {
         let mut names = self.users.iter().chain(&self.uids).chain(&self.groups);
         let mut prefixes = self.extra_prefixes.iter();
@@ -41,7 +41,7 @@ impl ProxyHeaders {
             || prefixes.any(|prefix| name.starts_with(&prefix.to_lowercase()))
     }
 
-    /// For whom a proxy speaks; `None` where it does not say.
+    /// The user that a proxy names; `None` without a user header.
     pub(crate) fn identity(&self, headers: &HeaderMap) -> Option<Identity> {
         let first = |names: &[String]| names.iter().flat_map(|name| values(headers, name)).next();
         let name = first(&self.users).filter(|name| !name.is_empty())?;
@@ -57,17 +57,17 @@ impl ProxyHeaders {
     }
 }
 
-/// All values of a header. None is left out: without the name of a user the request would be that of the proxy itself.
+/// All values of a header. Invalid ones must not be skipped: without a user name the request would act as the proxy.
 pub(super) fn values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
     headers.get_all(name.to_lowercase()).into_iter().map(shown)
 }
 
-/// A value as a text; what is not UTF-8 in it is nobody's name.
+/// A value as text; invalid UTF-8 is replaced, which matches no user.
 fn shown(value: &HeaderValue) -> Cow<'_, str> {
     String::from_utf8_lossy(value.as_bytes())
 }
 
-/// Keys and values of the headers whose names begin so, in lower case. Keys may be percent-encoded.
+/// Keys and values of the headers with a prefix, in lower case. Keys may be percent-encoded.
 pub(super) fn extras<'a>(
     headers: &'a HeaderMap,
     prefix: &str,

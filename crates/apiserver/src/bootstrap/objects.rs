@@ -1,4 +1,4 @@
-//! The objects that every server has, as data.
+//! The bootstrap objects as data.
 
 use std::net::SocketAddr;
 
@@ -10,8 +10,8 @@ use super::{name, services};
 
 const NAMESPACE: [&str; 3] = ["", "v1", "namespaces"];
 
-/// Whose objects, or answers, come from those that are made behind the first answer: groups, and which of their resources, if not all.
-const LATER: [(&str, &[&str]); 10] = [
+/// The groups, and their resources if not all, that depend on objects created after the first answer.
+const CREATED_LATER: [(&str, &[&str]); 10] = [
     ("", &["services", "endpoints", "configmaps"]),
     ("apiregistration.k8s.io", &[]),
     ("authentication.k8s.io", &[]),
@@ -24,10 +24,10 @@ const LATER: [(&str, &[&str]); 10] = [
     ("scheduling.k8s.io", &[]),
 ];
 
-/// The namespaces that Kubernetes makes by itself.
+/// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// The priority classes that Kubernetes makes by itself.
+/// The PriorityClasses of every cluster.
 const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     (
         "system-cluster-critical",
@@ -41,7 +41,7 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Version and group of every API that is served here, with the priorities that Kubernetes gives them.
+/// The built-in APIs with the priorities of their APIServices.
 const APIS: [(&str, &str, i64, i64); 21] = [
     ("v1", "", 18_000, 1),
     ("v1", "admissionregistration.k8s.io", 16_700, 15),
@@ -66,36 +66,36 @@ const APIS: [(&str, &str, i64, i64); 21] = [
     ("v2", "autoscaling", 17_500, 30),
 ];
 
-/// An object that a server has from the start.
-pub(crate) struct First {
+/// An object of every cluster.
+pub(crate) struct BootstrapObject {
     pub group: &'static str,
     pub version: &'static str,
     pub resource: &'static str,
-    /// Empty where there is none.
+    /// Empty for cluster-scoped objects.
     pub namespace: &'static str,
     pub object: Value,
-    pub upkeep: Upkeep,
+    pub update_policy: UpdatePolicy,
 }
 
-/// What becomes of an object that is there already.
+/// The treatment of an existing object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Upkeep {
-    /// It stays.
-    Nothing,
-    /// It is written again where it differs.
-    Follows,
-    /// What it lacks is added.
-    Completed,
+pub(crate) enum UpdatePolicy {
+    /// Left alone.
+    Keep,
+    /// Replaced if it differs.
+    Replace,
+    /// Completed with missing rules or subjects.
+    Merge,
 }
 
-impl First {
+impl BootstrapObject {
     pub fn new([group, version, resource]: [&'static str; 3], object: Value) -> Self {
-        Self { group, version, resource, namespace: "", object, upkeep: Upkeep::Nothing }
+        Self { group, version, resource, namespace: "", object, update_policy: UpdatePolicy::Keep }
     }
 
-    /// One in a namespace that is written again where it differs.
-    pub fn followed(place: [&'static str; 3], namespace: &'static str, object: Value) -> Self {
-        Self { namespace, upkeep: Upkeep::Follows, ..Self::new(place, object) }
+    /// A namespaced object that is replaced if it differs.
+    pub fn enforced(gvr: [&'static str; 3], namespace: &'static str, object: Value) -> Self {
+        Self { namespace, update_policy: UpdatePolicy::Replace, ..Self::new(gvr, object) }
     }
 
     pub fn name(&self) -> &str {
@@ -106,24 +106,24 @@ impl First {
         collection([self.group, self.version, self.resource], self.namespace)
     }
 
-    /// The list that shows whether it is there. Of what people make themselves there may be very many.
+    /// The list to look for the object. A field selector avoids long lists of user objects.
     pub fn list(&self) -> String {
-        match (self.namespace, self.upkeep) {
-            ("", _) | (_, Upkeep::Completed) => format!("{}?limit=500", self.collection()),
+        match (self.namespace, self.update_policy) {
+            ("", _) | (_, UpdatePolicy::Merge) => format!("{}?limit=500", self.collection()),
             _ => format!("{}?fieldSelector=metadata.name%3D{}", self.collection(), self.name()),
         }
     }
 
-    /// What an object that is there has to become; `None` if it is good as it is.
-    pub fn instead_of(&self, there: &Value) -> Option<Value> {
+    /// The new state of an existing object; `None` if it needs no change.
+    pub fn replacement_for(&self, there: &Value) -> Option<Value> {
         let of_its_own = self.object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
-        match self.upkeep {
-            Upkeep::Nothing => None,
-            Upkeep::Follows => {
+        match self.update_policy {
+            UpdatePolicy::Keep => None,
+            UpdatePolicy::Replace => {
                 let is_good = of_its_own.into_iter().all(|(key, value)| there.get(key) == Some(value));
                 (!is_good).then(|| self.object.clone())
             }
-            Upkeep::Completed => rbac::reconciled(there, &self.object),
+            UpdatePolicy::Merge => rbac::reconciled(there, &self.object),
         }
     }
 }
@@ -136,27 +136,28 @@ fn collection([group, version, resource]: [&str; 3], namespace: &str) -> String 
     }
 }
 
-/// Where an object is.
-pub(crate) fn path_of(place: [&str; 3], namespace: &str, name: &str) -> String {
-    format!("{}/{name}", collection(place, namespace))
+/// The path of an object.
+pub(crate) fn path_of(gvr: [&str; 3], namespace: &str, name: &str) -> String {
+    format!("{}/{name}", collection(gvr, namespace))
 }
 
-/// What there is before the first answer in a fresh database: where everything else is made.
-pub(super) fn namespaces() -> Vec<First> {
-    let namespaces = NAMESPACES.map(|name| First::new(NAMESPACE, json!({"metadata": {"name": name}})));
+/// The namespaces, created before the first answer in a fresh database.
+pub(super) fn namespaces() -> Vec<BootstrapObject> {
+    let namespaces =
+        NAMESPACES.map(|name| BootstrapObject::new(NAMESPACE, json!({"metadata": {"name": name}})));
     namespaces.into()
 }
 
-/// Whether objects of a resource are made behind the first answer.
-pub(super) fn come_later(group: &str, resource: &str) -> bool {
-    LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
+/// Whether the objects of a resource are created after the first answer.
+pub(super) fn is_created_later(group: &str, resource: &str) -> bool {
+    CREATED_LATER.iter().any(|(of, which)| *of == group && (which.is_empty() || which.contains(&resource)))
 }
 
-/// All others, those first that roles have nothing to do with.
-pub(super) fn others(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
+/// The objects that are created after the first answer, those without roles first.
+pub(super) fn remaining(address: Option<SocketAddr>, ranges: Ranges) -> Vec<BootstrapObject> {
     let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
-        First::new(["scheduling.k8s.io", "v1", "priorityclasses"], class)
+        BootstrapObject::new(["scheduling.k8s.io", "v1", "priorityclasses"], class)
     });
     let levels =
         priority_levels().map(|(name, spec)| flow_control("prioritylevelconfigurations", name, spec));
@@ -168,14 +169,14 @@ pub(super) fn others(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> 
     classes.into_iter().chain(levels).chain(schemas).chain(apis).chain(services).chain(roles()).collect()
 }
 
-fn roles() -> impl Iterator<Item = First> {
+fn roles() -> impl Iterator<Item = BootstrapObject> {
     rbac::bootstrap().into_iter().map(|Bootstrapped { resource, namespace, object }| {
-        let first = First::new([rbac::GROUP, "v1", resource], object);
-        First { namespace, upkeep: Upkeep::Completed, ..first }
+        let first = BootstrapObject::new([rbac::GROUP, "v1", resource], object);
+        BootstrapObject { namespace, update_policy: UpdatePolicy::Merge, ..first }
     })
 }
 
-fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> First {
+fn api_service(version: &str, group: &str, group_priority: i64, version_priority: i64) -> BootstrapObject {
     let mut spec = json!({
         "version": version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority,
     });
@@ -184,13 +185,13 @@ fn api_service(version: &str, group: &str, group_priority: i64, version_priority
     }
     let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "onstart"});
     let object = json!({"metadata": {"name": format!("{version}.{group}"), "labels": labels}, "spec": spec});
-    First::new(["apiregistration.k8s.io", "v1", "apiservices"], object)
+    BootstrapObject::new(["apiregistration.k8s.io", "v1", "apiservices"], object)
 }
 
-fn flow_control(resource: &'static str, name: &str, spec: Value) -> First {
+fn flow_control(resource: &'static str, name: &str, spec: Value) -> BootstrapObject {
     let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
     let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
-    First::new(["flowcontrol.apiserver.k8s.io", "v1", resource], object)
+    BootstrapObject::new(["flowcontrol.apiserver.k8s.io", "v1", resource], object)
 }
 
 #[cfg(test)]
@@ -198,12 +199,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_reads_what_comes_later_is_known_to() {
+    fn every_resource_that_is_created_later_is_known() {
         let address = Some(SocketAddr::from(([192, 0, 2, 1], 6443)));
-        for First { group, resource, .. } in others(address, Ranges::default()) {
-            assert!(come_later(group, resource), "{resource}.{group}");
+        for BootstrapObject { group, resource, .. } in remaining(address, Ranges::default()) {
+            assert!(is_created_later(group, resource), "{resource}.{group}");
         }
-        assert!(!namespaces().iter().any(|first| come_later(first.group, first.resource)));
-        assert!(!come_later("", "pods"));
+        assert!(!namespaces().iter().any(|first| is_created_later(first.group, first.resource)));
+        assert!(!is_created_later("", "pods"));
     }
 }

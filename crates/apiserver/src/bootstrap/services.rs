@@ -1,23 +1,23 @@
-//! The range of the addresses of services, and the service that the server is itself.
+//! The ServiceCIDR, and the Service `kubernetes`.
 
 use std::net::SocketAddr;
 
 use kinds::Ranges;
 use serde_json::json;
 
-use super::objects::First;
+use super::objects::BootstrapObject;
 
-/// Whoever looks for the server inside a cluster looks here.
+/// The namespace of the Service `kubernetes`.
 const NAMESPACE: &str = "default";
 
-pub(super) fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<First> {
+pub(super) fn objects(address: Option<SocketAddr>, ranges: Ranges) -> Vec<BootstrapObject> {
     let range = json!({"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [ranges.network()]}});
-    let range = First::new(["networking.k8s.io", "v1", "servicecidrs"], range);
+    let range = BootstrapObject::new(["networking.k8s.io", "v1", "servicecidrs"], range);
     vec![range, service(address.map_or(443, |address| address.port()), ranges)]
 }
 
-/// The service by which what runs in the cluster finds the server. What it leads to is the servers' presence.
-pub(crate) fn service(port: u16, ranges: Ranges) -> First {
+/// The Service `kubernetes`, by which Pods reach the server. The identity Lease controller writes its endpoints.
+pub(crate) fn service(port: u16, ranges: Ranges) -> BootstrapObject {
     let service = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {
@@ -25,5 +25,5 @@ pub(crate) fn service(port: u16, ranges: Ranges) -> First {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
         },
     });
-    First { namespace: NAMESPACE, ..First::new(["", "v1", "services"], service) }
+    BootstrapObject { namespace: NAMESPACE, ..BootstrapObject::new(["", "v1", "services"], service) }
 }

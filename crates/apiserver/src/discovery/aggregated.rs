@@ -1,4 +1,4 @@
-//! The aggregated form of discovery (v2): everything in one document.
+//! Aggregated discovery (v2): all groups in one document.
 
 use http::HeaderMap;
 use serde::Serialize;
@@ -7,17 +7,17 @@ use super::{verbs, verbs_of};
 use crate::registry::{Registry, ResourceType, Subresource};
 use crate::request::negotiate::{Encoding, clauses};
 
-/// What the answer says it is, behind its media type.
+/// The parameters of the media type.
 const PARAMETERS: [(&str, &str); 3] =
     [("g", "apidiscovery.k8s.io"), ("v", "v2"), ("as", "APIGroupDiscoveryList")];
 
-/// The media type of an answer, as the client asked for it.
+/// The content type of the response.
 pub fn content_type(encoding: Encoding) -> String {
     let parameters = PARAMETERS.map(|(key, value)| format!(";{key}={value}"));
     format!("{}{}", encoding.media_type(), parameters.concat())
 }
 
-/// How this form is to be written, if a client prefers it to the old one.
+/// The encoding of the aggregated form, if the client prefers it to the legacy one.
 pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
     for clause in clauses(headers) {
         let Some(encoding) = clause.encoding() else { continue };
@@ -31,14 +31,14 @@ pub fn wanted(headers: &HeaderMap) -> Option<Encoding> {
     None
 }
 
-/// The document of the core group, or that of all others.
-pub fn document(registry: &Registry, core: bool) -> Document<'_> {
+/// The document of the core group, or of all other groups.
+pub fn document(registry: &Registry, core: bool) -> DiscoveryDocument<'_> {
     let groups = registry.groups().into_iter().filter(|(name, _)| name.is_empty() == core);
     let items = groups.map(|(name, versions)| Group {
         metadata: Metadata { name },
         versions: versions.iter().map(|v| version(registry, name, v)).collect(),
     });
-    Document {
+    DiscoveryDocument {
         kind: "APIGroupDiscoveryList",
         api_version: "apidiscovery.k8s.io/v2",
         metadata: Metadata { name: "" },
@@ -46,10 +46,10 @@ pub fn document(registry: &Registry, core: bool) -> Document<'_> {
     }
 }
 
-/// What is served, in the order of Kubernetes' fields.
+/// APIGroupDiscoveryList, in the field order of Kubernetes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Document<'a> {
+pub struct DiscoveryDocument<'a> {
     kind: &'static str,
     api_version: &'static str,
     metadata: Metadata<'a>,
@@ -79,7 +79,7 @@ struct Version<'a> {
 #[serde(rename_all = "camelCase")]
 struct Resource<'a> {
     resource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: GroupVersionKind<'a>,
     scope: &'static str,
     singular_resource: &'a str,
     verbs: Vec<&'static str>,
@@ -88,11 +88,11 @@ struct Resource<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     categories: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    subresources: Vec<Part<'a>>,
+    subresources: Vec<SubresourceEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct Kind<'a> {
+struct GroupVersionKind<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -100,9 +100,9 @@ struct Kind<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct SubresourceEntry<'a> {
     subresource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: GroupVersionKind<'a>,
     verbs: Vec<&'static str>,
 }
 
@@ -121,20 +121,20 @@ fn resource(of: &ResourceType) -> Resource<'_> {
         verbs: verbs_of(of),
         short_names: &of.short_names,
         categories: &of.categories,
-        subresources: of.subresources.iter().map(|part| subresource(of, part)).collect(),
+        subresources: of.subresources.iter().map(|entry| subresource(of, entry)).collect(),
     }
 }
 
-/// The kind of a type; built-in ones leave out what the document says around it.
-fn own_kind(of: &ResourceType) -> Kind<'_> {
+/// The response kind; built-in types omit group and version.
+fn own_kind(of: &ResourceType) -> GroupVersionKind<'_> {
     let (group, version) = if of.custom.is_some() { (&*of.group, &*of.version) } else { ("", "") };
-    Kind { group, version, kind: &of.kind }
+    GroupVersionKind { group, version, kind: &of.kind }
 }
 
-fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Part<'a> {
-    let other = part.kind.as_ref().map(|(group, version, kind)| Kind { group, version, kind });
+fn subresource<'a>(of: &'a ResourceType, entry: &'a Subresource) -> SubresourceEntry<'a> {
+    let other = entry.kind.as_ref().map(|(group, version, kind)| GroupVersionKind { group, version, kind });
     let response_kind = other.unwrap_or_else(|| own_kind(of));
-    Part { subresource: &part.name, response_kind, verbs: verbs(part.verbs) }
+    SubresourceEntry { subresource: &entry.name, response_kind, verbs: verbs(entry.verbs) }
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_that_stands_first_is_wanted() {
+    fn the_first_accepted_form_is_chosen() {
         let v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
         let v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
         let protobuf = v2.replace("json", "vnd.kubernetes.protobuf");

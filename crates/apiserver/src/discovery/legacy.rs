@@ -1,5 +1,5 @@
-//! The old form of discovery: a list of groups, and a document per group version. Fields stand in the order in which
-//! Kubernetes has them, as scripts look for them with grep.
+//! Legacy discovery: a list of groups, and a document per group version. Fields have the order of Kubernetes, because scripts
+//! grep for them.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::registry::{Registry, ResourceType, Subresource};
 pub struct CoreVersions {
     kind: &'static str,
     versions: [&'static str; 1],
-    // Always empty: the server does not know under which address it is reached.
+    // Always empty: the server does not know its external address.
     #[serde(rename = "serverAddressByClientCIDRs")]
     server_addresses: [(); 0],
 }
@@ -78,31 +78,31 @@ struct Resource<'a> {
     storage_version_hash: Option<String>,
 }
 
-/// Which versions the core group has.
+/// The versions of the core group.
 pub fn core_versions() -> CoreVersions {
     CoreVersions { kind: "APIVersions", versions: ["v1"], server_addresses: [] }
 }
 
-/// All groups but the core group.
+/// All groups except the core group.
 pub fn groups(registry: &Registry) -> Groups<'_> {
     let groups = registry.groups().into_iter().filter(|(name, _)| !name.is_empty());
     let groups = groups.map(|(name, versions)| entry(name, &versions)).collect();
     Groups { kind: "APIGroupList", api_version: "v1", groups }
 }
 
-/// One group, if there is anything in it.
+/// One group; `None` if it has no types.
 pub fn group<'a>(registry: &'a Registry, name: &str) -> Option<Group<'a>> {
     let groups = registry.groups();
     let (name, versions) = groups.into_iter().find(|(group, _)| *group == name && !group.is_empty())?;
     Some(Group { kind: Some("APIGroup"), api_version: Some("v1"), ..entry(name, &versions) })
 }
 
-/// What there is in a group version, if anything.
+/// The resources of a group version; `None` if it has none.
 pub fn resources<'a>(registry: &'a Registry, group: &'a str, version: &'a str) -> Option<Resources<'a>> {
     let mut types: Vec<&ResourceType> = registry.of_version(group, version).collect();
     types.sort_by(|a, b| a.plural.cmp(&b.plural));
     let group_version = types.first()?.api_version();
-    // The core group's document is older than this field.
+    // The document of the core group omits this field.
     let api_version = (!group.is_empty()).then_some("v1");
     let resources = types.into_iter().flat_map(resource).collect();
     Some(Resources { kind: "APIResourceList", api_version, group_version, resources })
@@ -130,22 +130,22 @@ fn resource(of: &ResourceType) -> impl Iterator<Item = Resource<'_>> {
         categories: &of.categories,
         storage_version_hash: of.is_stored().then(|| stored_version(of)),
     };
-    std::iter::once(main).chain(of.subresources.iter().map(|part| subresource(of, part)))
+    std::iter::once(main).chain(of.subresources.iter().map(|entry| subresource(of, entry)))
 }
 
-fn subresource<'a>(of: &'a ResourceType, part: &'a Subresource) -> Resource<'a> {
-    let (group, version, kind) = part
+fn subresource<'a>(of: &'a ResourceType, entry: &'a Subresource) -> Resource<'a> {
+    let (group, version, kind) = entry
         .kind
         .as_ref()
         .map_or(("", "", &of.kind), |(group, version, kind)| (group.as_str(), version.as_str(), kind));
     Resource {
-        name: format!("{}/{}", of.plural, part.name),
+        name: format!("{}/{}", of.plural, entry.name),
         singular_name: "",
         namespaced: of.namespaced,
         group,
         version,
         kind,
-        verbs: verbs(part.verbs),
+        verbs: verbs(entry.verbs),
         short_names: &[],
         categories: &[],
         storage_version_hash: None,

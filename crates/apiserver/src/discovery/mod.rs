@@ -1,4 +1,4 @@
-//! Discovery: what the server serves, in the old form (one document per group version) and the aggregated one.
+//! Discovery: the served APIs, in the legacy form (a document per group version) and the aggregated one.
 
 mod aggregated;
 mod legacy;
@@ -19,7 +19,7 @@ use crate::request::negotiate::{Encoding, Form};
 use crate::request::query::Query;
 use crate::request::verb::{Verb, Verbs};
 
-/// Answers `/api`, `/apis` and what is below them.
+/// Serves `/api`, `/apis` and the paths below them.
 pub(crate) fn answer(
     api: &ApiServer,
     path: &str,
@@ -41,7 +41,7 @@ pub(crate) fn answer(
     found.unwrap_or(Err(if known { Error::PathNotFound } else { Error::NoSuchPage }))
 }
 
-/// The answer in the old form, if there is one.
+/// The legacy document, if the path has one.
 fn legacy(
     registry: &Registry,
     segments: &[&str],
@@ -72,7 +72,7 @@ fn resources(
     Some(endpoints::kind(&resources, query, headers))
 }
 
-/// Two ways to say the same: these documents come from another part of Kubernetes.
+/// Kubernetes words this error differently for discovery documents.
 fn unacceptable(error: Error) -> Error {
     match error {
         Error::NoRepresentation { available } => Error::NotAcceptable { accepted: available },
@@ -85,7 +85,7 @@ fn verbs(verbs: Verbs) -> Vec<&'static str> {
     verbs.iter().map(Verb::as_str).collect()
 }
 
-/// What may be done with a type; Kubernetes lists it in another order where the type comes from a definition.
+/// The verbs of a type; for types of CRDs Kubernetes has another order.
 fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
     use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
     const DEFINED: [Verb; 8] = [Delete, DeleteCollection, Get, List, Patch, Create, Update, Watch];
@@ -95,7 +95,7 @@ fn verbs_of(of: &ResourceType) -> Vec<&'static str> {
     DEFINED.into_iter().filter(|verb| of.verbs.contains(*verb)).map(Verb::as_str).collect()
 }
 
-/// Every path below which there is something.
+/// The paths for the index at `/`.
 pub(crate) fn paths<'a>(registry: &Registry, mounted: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",
@@ -123,7 +123,7 @@ pub(crate) fn paths<'a>(registry: &Registry, mounted: impl Iterator<Item = &'a s
     paths
 }
 
-/// The aggregated document, which clients keep until its tag changes.
+/// The aggregated document, with an ETag.
 fn aggregate(
     registry: &Registry,
     core: bool,
@@ -153,7 +153,7 @@ fn aggregate(
     Ok(response)
 }
 
-/// A number by which clients see that objects are stored in another version than before.
+/// A hash that changes with the storage version.
 fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let sum = digest(&SHA256, format!("{group}/{version}/{kind}").as_bytes());
     STANDARD.encode(&sum.as_ref()[..8])

@@ -1,6 +1,6 @@
-//! `/orlop/backup`: a consistent copy of the embedded database, for whoever holds the verb `get` on that non-resource URL.
+//! `/orlop/backup`: a consistent copy of the embedded database. Needs the verb `get` on that non-resource URL.
 //!
-//! Keys are no part of it: they never leave the machine of the server, see docs/backup.md.
+//! Keys are not included: they never leave the server's machine, see docs/backup.md.
 
 use std::sync::Arc;
 
@@ -17,35 +17,33 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::api::ApiServer;
 use crate::body::{Aborted, Body};
 
-/// Where it is served.
+/// The path of the endpoint.
 pub(crate) const PATH: &str = "/orlop/backup";
 
-/// The revision that the copy ends with.
+/// Header: the last revision of the copy.
 const REVISION: &str = "orlop-revision";
 
-/// The compaction mark of the copy.
+/// Header: the compaction revision of the copy.
 const COMPACTED: &str = "orlop-compacted";
 
-/// The version of the tables in the copy.
+/// Header: the schema version of the copy.
 const SCHEMA: &str = "orlop-schema-version";
 
-/// Bytes that are read and sent at once.
+/// Bytes per chunk.
 const PIECE: usize = 256 << 10;
 
-/// Makes a copy and sends it. One at a time, for each takes as much disk as the database.
+/// Sends a copy. One at a time: each needs as much disk as the database.
 pub(super) async fn answer(api: &ApiServer, method: &str) -> Result<Response<Body>, Error> {
     if method == "head" {
         return Ok(Response::new(Body::empty()));
     }
     let turn = Arc::clone(&api.backups).try_acquire_owned().map_err(|_| Error::TooManyRequests {
-        message: "another backup is being made".to_owned(),
+        message: "another backup is running".to_owned(),
         retry_after_seconds: 10,
     })?;
     let snapshot = api.store.backup().await.map_err(|error| {
         tracing::error!(%error, "cannot copy the database for a backup");
-        Error::Unavailable {
-            message: "the database cannot be copied now; the server's log says why".to_owned(),
-        }
+        Error::Unavailable { message: "cannot copy the database; the server's log has the reason".to_owned() }
     })?;
     let Some(snapshot) = snapshot else {
         return Err(Error::BadRequest {
@@ -71,7 +69,7 @@ pub(super) async fn answer(api: &ApiServer, method: &str) -> Result<Response<Bod
     Ok(response)
 }
 
-/// The copy piece by piece. The turn ends with the last of them, or with the client.
+/// The chunks of the copy. The permit is released with the last one, or when the client is gone.
 fn pieces(
     snapshot: Snapshot,
     turn: OwnedSemaphorePermit,
@@ -81,7 +79,7 @@ fn pieces(
         let (mut file, left, turn) = state.filter(|(_, left, _)| *left > 0)?;
         let mut piece = BytesMut::with_capacity(PIECE);
         match file.read_buf(&mut piece).await {
-            // Shorter than it was said to be, which the client must not take for the end.
+            // The copy is shorter than announced; the client must not take this for the end.
             Ok(0) => Some((Err(Aborted), None)),
             Ok(read) => {
                 let left = left.saturating_sub(read as u64);

@@ -11,52 +11,52 @@ use http::{HeaderValue, Response, StatusCode};
 use model::error::quote;
 
 use crate::api::ApiServer;
-use crate::auth::rbac::Kind;
+use crate::auth::rbac::RbacKind;
 use crate::body::Body;
-use crate::definitions;
+use crate::crds;
 use crate::request::query::Query;
 
-/// A publisher that is behind for longer than this hides writes from clients.
+/// The longest acceptable lag of the publisher: a longer one hides writes from clients.
 const LONGEST_LAG: Duration = Duration::from_secs(5);
 
-/// The component that a check looks at.
+/// The component of a check.
 #[derive(Clone, Copy)]
 enum Probe {
     /// No background task has ended early.
     Tasks,
-    /// The audit log takes lines.
+    /// The audit log can be written.
     AuditLog,
     /// The database answers, and took the last commit.
     Database,
     /// Committed changes reach watches in time.
     Publisher,
-    /// All informers follow the log.
+    /// All informers are synced.
     InformersSynced,
-    /// All informers have filled their indexes once, and run.
+    /// All informers have listed once, and run.
     InformersRun,
-    /// The same of the informers of admission plugins.
+    /// The informers of admission plugins have listed once, and run.
     AdmissionInformersRun,
-    /// The same of the CRD informer.
+    /// The CRD informer has listed once, and runs.
     CrdInformerRuns,
-    /// The same of the informers of roles and bindings, and the first objects are there.
+    /// The RBAC informers have listed once and run, and the bootstrap objects exist.
     Rbac,
-    /// The first objects are there.
-    FirstObjects,
+    /// The bootstrap objects exist.
+    Bootstrap,
     /// These background tasks run.
     Running(&'static [&'static str]),
-    /// Nothing has asked the server to stop.
+    /// No shutdown is requested.
     Stopping,
     /// The check of `Builder::readyz_check` with this index.
     Added(usize),
 }
 
-/// The checks of `/readyz` that the other endpoints do not have: a restart does not bring a server closer to what it waits for.
+/// The checks of `/readyz` only: a restart does not help a server that waits for them.
 const OF_READINESS: [&str; 3] = ["etcd-readiness", "informer-sync", "shutdown"];
 
 const CRD_CONTROLLER: &str = "the CRD controller";
 const LEASE_CONTROLLER: &str = "the identity Lease controller";
 
-/// All checks, in the order in which they are listed, under Kubernetes' names.
+/// All checks in order, under Kubernetes' names.
 const CHECKS: [(&str, Probe); 26] = [
     ("ping", Probe::Tasks),
     ("log", Probe::AuditLog),
@@ -72,7 +72,7 @@ const CHECKS: [(&str, Probe); 26] = [
         Probe::Running(&[CRD_CONTROLLER, "the selectable field controller"]),
     ),
     ("poststarthook/crd-informer-synced", Probe::CrdInformerRuns),
-    ("poststarthook/start-system-namespaces-controller", Probe::FirstObjects),
+    ("poststarthook/start-system-namespaces-controller", Probe::Bootstrap),
     (
         "poststarthook/start-cluster-authentication-info-controller",
         Probe::Running(&["the authentication ConfigMap controller"]),
@@ -87,19 +87,19 @@ const CHECKS: [(&str, Probe); 26] = [
         Probe::Running(&["the legacy token tracking controller"]),
     ),
     ("poststarthook/rbac/bootstrap-roles", Probe::Rbac),
-    ("poststarthook/scheduling/bootstrap-system-priority-classes", Probe::FirstObjects),
-    ("poststarthook/priority-and-fairness-config-producer", Probe::FirstObjects),
-    // It keeps the Service `kubernetes` with its endpoints.
+    ("poststarthook/scheduling/bootstrap-system-priority-classes", Probe::Bootstrap),
+    ("poststarthook/priority-and-fairness-config-producer", Probe::Bootstrap),
+    // This controller maintains the Service `kubernetes` and its endpoints.
     ("poststarthook/bootstrap-controller", Probe::Running(&[LEASE_CONTROLLER])),
-    ("poststarthook/start-kubernetes-service-cidr-controller", Probe::FirstObjects),
+    ("poststarthook/start-kubernetes-service-cidr-controller", Probe::Bootstrap),
     ("poststarthook/start-kube-aggregator-informers", Probe::Running(&[CRD_CONTROLLER])),
     ("poststarthook/apiservice-registration-controller", Probe::Running(&[CRD_CONTROLLER])),
     ("poststarthook/kube-apiserver-autoregistration", Probe::Running(&[CRD_CONTROLLER])),
-    ("autoregister-completion", Probe::FirstObjects),
+    ("autoregister-completion", Probe::Bootstrap),
     ("shutdown", Probe::Stopping),
 ];
 
-/// The checks of an endpoint. A component that this server does not have has none: it could not fail.
+/// The checks of an endpoint. A component that this server does not have is not listed.
 fn checks<'a>(api: &'a ApiServer, endpoint: &'a str) -> impl Iterator<Item = (&'a str, Probe)> + 'a {
     let is_of_readiness = endpoint == "readyz";
     let is_meant = move |name: &str| is_of_readiness || !OF_READINESS.contains(&name);
@@ -108,7 +108,7 @@ fn checks<'a>(api: &'a ApiServer, endpoint: &'a str) -> impl Iterator<Item = (&'
     own.chain(added.map(|(index, added)| (added.name.as_str(), Probe::Added(index))))
 }
 
-/// Takes `/livez/ping` apart.
+/// Splits `/livez/ping` into endpoint and check.
 pub fn endpoint(path: &str) -> Option<(&str, Option<&str>)> {
     let path = path.strip_prefix('/')?;
     let (endpoint, check) = match path.split_once('/') {
@@ -118,7 +118,7 @@ pub fn endpoint(path: &str) -> Option<(&str, Option<&str>)> {
     matches!(endpoint, "healthz" | "livez" | "readyz").then_some((endpoint, check))
 }
 
-/// Runs the checks and reports: `ok`, or a line for each check.
+/// Runs the checks: `ok`, or a line per check.
 pub async fn answer(api: &ApiServer, endpoint: &str, only: Option<&str>, query: &Query) -> Response<Body> {
     if let Some(only) = only {
         let Some((_, probe)) = checks(api, endpoint).find(|(name, _)| *name == only) else {
@@ -150,7 +150,7 @@ pub async fn answer(api: &ApiServer, endpoint: &str, only: Option<&str>, query: 
         let _ = writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
     }
     if !problems.is_empty() {
-        tracing::info!(endpoint, problems = problems.join("; "), "health check failed");
+        tracing::info!(endpoint, problems = problems.join("; "), "health endpoint reports a failed check");
         return plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{endpoint} check failed\n"));
     }
     let verbose = query.has("verbose");
@@ -162,14 +162,14 @@ impl Probe {
     fn is_present(self, api: &ApiServer) -> bool {
         match self {
             Self::AuditLog => api.audit.is_some(),
-            Self::AdmissionInformersRun => api.admission.followed(&api.registry()).next().is_some(),
-            Self::CrdInformerRuns => api.informers.has(&definitions::resource()),
+            Self::AdmissionInformersRun => api.admission.informed_resources(&api.registry()).next().is_some(),
+            Self::CrdInformerRuns => api.informers.has(&crds::resource()),
             Self::Running(tasks) => tasks.iter().all(|task| api.tasks.has_started(task)),
             _ => true,
         }
     }
 
-    /// Why the check fails, in words that tell nothing of what is stored.
+    /// The reason of a failure, without stored data.
     async fn problem(self, api: &ApiServer) -> Option<Cow<'static, str>> {
         let unless = |is_well: bool, problem: &'static str| (!is_well).then_some(Cow::Borrowed(problem));
         match self {
@@ -186,19 +186,19 @@ impl Probe {
             Self::InformersRun => unless(api.informers.are_running(), "an informer does not run"),
             Self::AdmissionInformersRun => {
                 let registry = api.registry();
-                let mut informers = api.admission.followed(&registry);
+                let mut informers = api.admission.informed_resources(&registry);
                 let are_running = informers.all(|resource| api.informers.is_running(resource));
                 unless(are_running, "an informer of an admission plugin does not run")
             }
             Self::CrdInformerRuns => {
-                unless(api.informers.is_running(&definitions::resource()), "the CRD informer does not run")
+                unless(api.informers.is_running(&crds::resource()), "the CRD informer does not run")
             }
             Self::Rbac => {
-                let are_running = Kind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
+                let are_running = RbacKind::ALL.iter().all(|kind| api.informers.is_running(&kind.resource()));
                 unless(are_running, "an informer of roles and bindings does not run")
-                    .or_else(|| unless(api.progress.is_complete(), "the first objects are not there yet"))
+                    .or_else(|| unless(api.progress.is_complete(), "bootstrap is not complete"))
             }
-            Self::FirstObjects => unless(api.progress.is_complete(), "the first objects are not there yet"),
+            Self::Bootstrap => unless(api.progress.is_complete(), "bootstrap is not complete"),
             Self::Running(tasks) => {
                 unless(!tasks.iter().any(|task| api.tasks.has_failed(task)), "its task has ended early")
             }

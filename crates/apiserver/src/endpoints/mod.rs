@@ -1,4 +1,4 @@
-//! Everything that is no object: discovery, OpenAPI, version, health, metrics.
+//! Non-resource endpoints: discovery, OpenAPI, version, health, metrics.
 
 pub(crate) mod backup;
 mod health;
@@ -6,7 +6,7 @@ mod health;
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response};
-use kinds::protobuf::Encoder;
+use kinds::protobuf::{Encoder, TypeMeta};
 use kinds::schema;
 use model::error::Error;
 use mount::Mount;
@@ -21,10 +21,10 @@ use crate::request::negotiate::{self, Clause, Encoding, Form, JSON, Offer};
 use crate::request::query::Query;
 use crate::{discovery, openapi};
 
-/// The version of Kubernetes whose behaviour is served.
+/// The emulated version of Kubernetes.
 const KUBERNETES: (&str, &str, &str) = ("1", "35", "v1.35.4");
 
-/// Answers a plain path.
+/// Serves a non-resource path.
 pub(crate) async fn answer(
     api: &ApiServer,
     method: &str,
@@ -36,7 +36,7 @@ pub(crate) async fn answer(
     let path = route(path);
     if !matches!(method, "get" | "head") {
         if !is_own(path) {
-            // What is not there cannot be written either.
+            // A path that does not exist is 404 for every method.
             discovery::answer(api, path, query, headers)?;
         }
         return Err(Error::MethodNotAllowed {
@@ -67,8 +67,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// The endpoint that serves a path. Discovery and the other documents of Kubernetes' REST containers answer with slashes at the end,
-/// too; every other endpoint has exactly one path.
+/// The endpoint of a path. Discovery and the other documents of Kubernetes' REST containers accept trailing slashes; every
+/// other endpoint has exactly one path.
 fn route(path: &str) -> &str {
     let is_document = |path: &str| {
         matches!(
@@ -80,7 +80,7 @@ fn route(path: &str) -> &str {
     Some(path.trim_end_matches('/')).filter(|path| is_document(path)).unwrap_or(path)
 }
 
-/// Whether something is there that is no part of discovery.
+/// Whether an endpoint other than discovery serves the path.
 fn is_own(path: &str) -> bool {
     let is_page = matches!(
         path,
@@ -93,8 +93,8 @@ fn is_own(path: &str) -> bool {
     is_page || path.starts_with("/openapi/") || health::endpoint(path).is_some()
 }
 
-/// A document takes long to make: that is not done where other requests would wait for it, and not for many at once. The slot
-/// is given back when it is made, also if nobody waits for it any more.
+/// Builds an OpenAPI document on a blocking thread, bounded by a slot. The slot is released when the document is built, even
+/// if the client is gone.
 async fn document(
     api: &ApiServer,
     path: &str,
@@ -108,10 +108,10 @@ async fn document(
         openapi::answer(&api, &path, &query, &headers)
     };
     let made = tokio::task::spawn_blocking(made).await;
-    made.map_err(|_| Error::internal("a document could not be made"))?
+    made.map_err(|_| Error::internal("cannot build the OpenAPI document"))?
 }
 
-/// A value that there is only as JSON, for who takes that. What they want to see of it does not matter.
+/// A response that exists as JSON only. The requested representation is ignored.
 fn json_only(value: &Value, query: &Query, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let takes_it = |clause: &Clause<'_>| matches!(clause.media_type, "" | "*/*" | JSON);
     if !negotiate::clauses(headers).iter().any(takes_it) {
@@ -124,7 +124,7 @@ fn json_form(query: &Query, headers: &HeaderMap) -> Form {
     Form { pretty: wants_pretty(query, headers), ..Form::STORED }
 }
 
-/// A value of a kind that the schema table has, in the form that the client asked for.
+/// A response of a kind in the schema table, in the negotiated form.
 pub(crate) fn kind(
     value: &impl Serialize,
     query: &Query,
@@ -135,30 +135,30 @@ pub(crate) fn kind(
     Ok(respond(form.encoding.media_type(), written(form, value)?))
 }
 
-/// A value as bytes; its fields keep their order in JSON.
+/// Encodes a value; JSON keeps the field order.
 pub(crate) fn written(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
     let tree = || serde_json::to_value(value).map_err(not_encoded);
     match form.encoding {
         Encoding::Json => to_json(form, value),
-        // Keys are sorted here.
+        // YAML sorts the keys.
         Encoding::Yaml => encode(form, &tree()?),
         Encoding::Protobuf => {
             let tree = tree()?;
             let text = |key: &str| tree[key].as_str().unwrap_or_default();
             let (version, kind) = (text("apiVersion"), text("kind"));
-            // Documents of the core group are older than the field that says their version.
-            let of = (if version.is_empty() { "v1" } else { version }, kind);
+            // Documents of the core group omit their apiVersion.
+            let of = TypeMeta::new(if version.is_empty() { "v1" } else { version }, kind);
             let mut out = Vec::new();
             let json = to_json(form, &tree)?;
             Encoder::new(schema::builtin())
-                .named((version, kind), of, &json, &mut out)
+                .named(TypeMeta::new(version, kind), of, &json, &mut out)
                 .map_err(not_encoded)?;
             Ok(out.into())
         }
     }
 }
 
-/// What everybody may keep for a while.
+/// A response that clients may cache.
 fn published(media_type: &'static str, value: &Value) -> Response<Body> {
     let mut response = respond(media_type, value.to_string());
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
@@ -184,7 +184,7 @@ fn version() -> Value {
     })
 }
 
-/// Architectures by the names that Go programs compare.
+/// The architecture under Go's names.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,7 +1,6 @@
-//! Which FlowSchema a request belongs to: for the headers of its response, and for the gate, which knows a few priority levels.
+//! The FlowSchema of a request, for response headers and for the gate, which knows a few priority levels.
 //!
-//! Nobody waits in a queue here: a client is told, as by Kubernetes, what its requests are taken for. The schemas are compiled when
-//! they are written; a request costs a look at their rules.
+//! There are no queues. Schemas are compiled when they are cached; a request evaluates their rules.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,8 +11,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::GROUP;
-use crate::admission::follow::{Follows, Known, Mirror};
-use crate::auth::{Identity, Question};
+use crate::admission::informers::{CachedObjects, InformerCache, PluginInformer};
+use crate::auth::{AuthorizerAttributes, Identity};
 use crate::gate::PriorityLevel;
 use crate::informer::Reached;
 use crate::registry::Object;
@@ -22,38 +21,38 @@ static SCHEMA: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-
 static LEVEL: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 const ANY: &str = "*";
 
-/// The flow schemas and priority levels as they are now.
-pub(crate) struct Flows {
-    schemas: Arc<Mirror<Schema>>,
-    levels: Arc<Mirror<HeaderValue>>,
+/// The current FlowSchemas and PriorityLevelConfigurations.
+pub(crate) struct FlowSchemas {
+    schemas: Arc<InformerCache<CompiledFlowSchema>>,
+    levels: Arc<InformerCache<HeaderValue>>,
     ordered: RwLock<Arc<Ordered>>,
 }
 
-/// What a request is taken for: the uids of a schema and of its level.
+/// The classification of a request: the uids of its FlowSchema and priority level.
 pub(crate) struct Flow {
     schema: HeaderValue,
     level: HeaderValue,
-    /// The level, as far as the gate knows levels.
+    /// The priority level of the gate.
     pub priority: PriorityLevel,
 }
 
 impl Flow {
-    /// Says so in the head of an answer.
-    pub fn tell(&self, headers: &mut HeaderMap) {
+    /// Adds the headers of API Priority and Fairness.
+    pub fn add_headers(&self, headers: &mut HeaderMap) {
         headers.insert(&SCHEMA, self.schema.clone());
         headers.insert(&LEVEL, self.level.clone());
     }
 }
 
-/// Schemas whose level is there in the order in which they are tried, as of some copies.
+/// The schemas whose priority level exists, in matching order, and the cache contents that they were computed from.
 #[derive(Default)]
 struct Ordered {
-    schemas: Known<Schema>,
-    levels: Known<HeaderValue>,
-    all: Vec<(Arc<Schema>, HeaderValue)>,
+    schemas: CachedObjects<CompiledFlowSchema>,
+    levels: CachedObjects<HeaderValue>,
+    all: Vec<(Arc<CompiledFlowSchema>, HeaderValue)>,
 }
 
-struct Schema {
+struct CompiledFlowSchema {
     uid: HeaderValue,
     precedence: i64,
     level: String,
@@ -105,36 +104,38 @@ struct PathRule {
     paths: Vec<String>,
 }
 
-impl Flows {
+impl FlowSchemas {
     pub fn new() -> Self {
         let level = |_: &ObjectKey, object: Object| uid(&object);
         Self {
-            schemas: Mirror::new(Resource::new(GROUP, "flowschemas"), |_, object| Schema::read(&object)),
-            levels: Mirror::new(Resource::new(GROUP, "prioritylevelconfigurations"), level),
+            schemas: InformerCache::new(Resource::new(GROUP, "flowschemas"), |_, object| {
+                CompiledFlowSchema::read(&object)
+            }),
+            levels: InformerCache::new(Resource::new(GROUP, "prioritylevelconfigurations"), level),
             ordered: RwLock::default(),
         }
     }
 
-    /// What has to be followed in the log.
-    pub fn followed(&self) -> [Arc<dyn Follows>; 2] {
+    /// The informers of both resources.
+    pub fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
         [self.schemas.clone(), self.levels.clone()]
     }
 
-    /// Ring when FlowSchemas or PriorityLevelConfigurations have changed.
+    /// Signal changes of FlowSchemas and PriorityLevelConfigurations.
     pub fn changes(&self) -> [watch::Receiver<Reached>; 2] {
-        self.followed().map(|of| of.position().changes())
+        self.informers().map(|of| of.position().changes())
     }
 
-    /// What a request is taken for, if there are schemas.
-    pub fn of(&self, caller: &Identity, question: Question<'_>) -> Option<Flow> {
+    /// Classifies a request; `None` if no schema matches.
+    pub fn of(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Option<Flow> {
         let ordered = self.ordered()?;
         let mut all = ordered.all.iter();
-        let (schema, level) = all.find(|(schema, _)| schema.has(caller, question))?;
+        let (schema, level) = all.find(|(schema, _)| schema.has(caller, attributes))?;
         let priority = PriorityLevel::named(&schema.level);
         Some(Flow { schema: schema.uid.clone(), level: level.clone(), priority })
     }
 
-    /// Put in order again only when one of them has changed.
+    /// Recomputed only after a change.
     fn ordered(&self) -> Option<Arc<Ordered>> {
         let (schemas, levels) = (self.schemas.of("")?, self.levels.of("")?);
         let ordered = self.ordered.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -145,8 +146,8 @@ impl Flows {
             let level = levels.get(&schema.level)?;
             Some((schema.clone(), HeaderValue::clone(level)))
         });
-        let mut all: Vec<(Arc<Schema>, HeaderValue)> = found.collect();
-        // Those of one precedence stay in the order of their names.
+        let mut all: Vec<(Arc<CompiledFlowSchema>, HeaderValue)> = found.collect();
+        // The sort is stable: schemas of equal precedence stay ordered by name.
         all.sort_by_key(|(schema, _)| schema.precedence);
         let fresh = Arc::new(Ordered { schemas, levels, all });
         *self.ordered.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
@@ -158,7 +159,7 @@ fn uid(object: &Object) -> Option<HeaderValue> {
     HeaderValue::from_str(object.get("metadata")?.get("uid")?.as_str()?).ok()
 }
 
-impl Schema {
+impl CompiledFlowSchema {
     fn read(object: &Object) -> Option<Self> {
         let spec = object.get("spec")?;
         let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
@@ -170,11 +171,15 @@ impl Schema {
         })
     }
 
-    fn has(&self, caller: &Identity, question: Question<'_>) -> bool {
+    fn has(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> bool {
         let fits = |rule: &Rule| {
-            let is_about = match question {
-                Question::Resource { .. } => rule.resource_rules.iter().any(|rule| rule.has(question)),
-                Question::Path { .. } => rule.non_resource_rules.iter().any(|rule| rule.has(question)),
+            let is_about = match attributes {
+                AuthorizerAttributes::Resource { .. } => {
+                    rule.resource_rules.iter().any(|rule| rule.has(attributes))
+                }
+                AuthorizerAttributes::Path { .. } => {
+                    rule.non_resource_rules.iter().any(|rule| rule.has(attributes))
+                }
             };
             is_about && rule.subjects.iter().any(|subject| subject.is(caller))
         };
@@ -200,27 +205,27 @@ fn has(list: &[String], value: &str) -> bool {
 }
 
 impl ResourceRule {
-    fn has(&self, question: Question<'_>) -> bool {
-        let Question::Resource { verb, place } = question else { return false };
+    fn has(&self, attributes: AuthorizerAttributes<'_>) -> bool {
+        let AuthorizerAttributes::Resource { verb, path } = attributes else { return false };
         let is_named = |known: &String| match known.split_once('/') {
             _ if known == ANY => true,
-            Some((resource, part)) => resource == place.resource && part == place.subresource,
-            None => *known == place.resource && place.subresource.is_empty(),
+            Some((resource, subresource)) => resource == path.resource && subresource == path.subresource,
+            None => *known == path.resource && path.subresource.is_empty(),
         };
-        let is_in_scope = match place.namespace.as_str() {
+        let is_in_scope = match path.namespace.as_str() {
             "" => self.cluster_scope,
             namespace => has(&self.namespaces, namespace),
         };
         is_in_scope
             && has(&self.verbs, verb)
-            && has(&self.api_groups, &place.group)
+            && has(&self.api_groups, &path.group)
             && self.resources.iter().any(is_named)
     }
 }
 
 impl PathRule {
-    fn has(&self, question: Question<'_>) -> bool {
-        let Question::Path { verb, path } = question else { return false };
+    fn has(&self, attributes: AuthorizerAttributes<'_>) -> bool {
+        let AuthorizerAttributes::Path { verb, path } = attributes else { return false };
         let is_below = |known: &String| match known.strip_suffix(ANY) {
             Some(begin) => path.starts_with(begin),
             None => known == path,

@@ -6,7 +6,7 @@ fn flow(user: &str, level: PriorityLevel, class: VerbClass) -> FlowDistinguisher
     FlowDistinguisher { user, level, class, width: 1 }
 }
 
-/// How many of many attempts get in at the same time.
+/// The slots of as many attempts as succeed at the same time.
 fn admitted(gate: &Gate, flow: FlowDistinguisher<'_>) -> Vec<Slot> {
     (0..1000).filter_map(|_| gate.enter(flow).ok()).collect()
 }
@@ -33,7 +33,7 @@ fn one_user_gets_half_of_the_shared_slots_and_all_users_leave_the_reserve() {
     let leader = flow("system:kube-scheduler", PriorityLevel::Reserved, VerbClass::Mutate);
     assert_eq!(admitted(&gate, leader).len(), 20);
     let masters = flow("admin", PriorityLevel::Exempt, VerbClass::Mutate);
-    assert_eq!(admitted(&gate, masters).len(), 1000, "nobody locks the administrator out");
+    assert_eq!(admitted(&gate, masters).len(), 1000, "the administrator is never refused");
     drop(alice);
     assert_eq!(admitted(&gate, of("carol")).len(), 90, "slots are given back");
     assert_eq!(gate.writes.held().by_user.len(), 1, "users without a slot are forgotten");

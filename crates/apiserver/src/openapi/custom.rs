@@ -1,14 +1,14 @@
-//! The schemas of definitions as OpenAPI documents show them.
+//! The schemas of CRDs in OpenAPI documents.
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::{Definitions, Dialect, kinds};
+use super::schemas::{Dialect, SchemaDefinitions, kinds};
 use crate::registry::ResourceType;
-use crate::registry::custom::View;
+use crate::registry::custom::CrdVersion;
 
-impl Definitions<'_> {
-    /// Refers to the type of a definition, and to the type of its lists.
-    pub fn of_custom(&mut self, of: &ResourceType, view: &View) -> (String, String) {
+impl SchemaDefinitions<'_> {
+    /// References to the type of a CRD and to the type of its list.
+    pub fn of_custom(&mut self, of: &ResourceType, view: &CrdVersion) -> (String, String) {
         let ResourceType { group, version, kind, .. } = of;
         let list_kind = of.list_kind();
         let [object_name, list_name] = [kind, &list_kind].map(|kind| name(group, version, kind));
@@ -20,7 +20,7 @@ impl Definitions<'_> {
             fields
         };
         let mut object = match self.form.dialect {
-            // Old clients would refuse all fields but those that are listed.
+            // Old clients would reject every field that is not listed.
             Dialect::V2 if view.version().schema.keeps_unknown => json!({"type": "object"}),
             dialect => {
                 let schema = view.version().schema.value();
@@ -62,7 +62,7 @@ impl Definitions<'_> {
         })
     }
 
-    /// A reference to metadata, in the words that this type has for it.
+    /// A reference to the metadata type, with its description.
     fn described(&self, reference: &str, of: &str) -> Value {
         let reference = Map::from_iter([("$ref".to_owned(), reference.into())]);
         let mut property = self.beside_reference(reference);
@@ -75,7 +75,7 @@ impl Definitions<'_> {
 
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
-/// What a schema may say of values, beside what is below it and what begins with `x-kubernetes-`.
+/// The keywords that are published, beside subschemas and `x-kubernetes-` extensions.
 const KEPT: [&str; 22] = [
     "description",
     "type",
@@ -101,10 +101,10 @@ const KEPT: [&str; 22] = [
     "not",
 ];
 const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// What the parsers of OpenAPI v2 do not know.
+/// The keywords that OpenAPI v2 parsers do not know.
 const NOT_IN_V2: [&str; 6] = ["default", "nullable", "not", "allOf", "anyOf", "oneOf"];
 
-/// A schema in a dialect; `embedded` gives the fields that objects within objects have.
+/// Publishes a schema in a dialect; `embedded` has the fields of embedded resources.
 pub fn published(
     dialect: Dialect,
     schema: &Value,
@@ -160,7 +160,7 @@ fn add_children(
     }
 }
 
-/// Leaves out what the parsers of OpenAPI v2 stumble over.
+/// Removes keywords that OpenAPI v2 parsers reject.
 fn simplify(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     for key in NOT_IN_V2 {
         out.remove(key);
@@ -209,7 +209,7 @@ fn is_true(schema: &Map<String, Value>, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// `com.example.v1.Widget` of `example.com`.
+/// `com.example.v1.Widget` for the group `example.com`.
 pub fn name(group: &str, version: &str, kind: &str) -> String {
     let group: Vec<&str> = group.split('.').rev().collect();
     format!("{}.{version}.{kind}", group.join("."))
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_has_all_that_the_schema_says() {
+    fn v3_has_the_whole_schema() {
         let schema = json!({
             "type": "object", "example": {}, "x-kubernetes-map-type": "granular",
             "properties": {"port": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}},
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_leaves_out_what_old_clients_stumble_over() {
+    fn v2_omits_keywords_that_old_clients_reject() {
         let schema = json!({
             "type": "object", "required": ["maybe"],
             "properties": {

@@ -1,4 +1,4 @@
-//! A document on its way to bytes. A path or a schema is a tree only until it is written: all trees of a document would take ten
+//! Serialization of a document. A path or schema is a tree only until it is encoded: all trees of a document would take ten
 //! times the memory of its bytes.
 
 use std::collections::BTreeMap;
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use super::protobuf::{v2, v3};
 use super::schemas::Dialect;
 
-/// Parts of a document by name, as they will stand in it.
+/// Encoded parts of a document by name.
 pub type Pieces = BTreeMap<String, Vec<u8>>;
 
-/// How a document is written.
+/// Dialect and encoding of a document.
 #[derive(Clone, Copy)]
-pub struct Form {
+pub struct DocumentFormat {
     pub dialect: Dialect,
     pub is_protobuf: bool,
 }
 
-impl Form {
+impl DocumentFormat {
     pub fn path_item(self, item: &Value) -> Vec<u8> {
         match (self.is_protobuf, self.dialect) {
             (false, _) => text(item),
@@ -36,18 +36,18 @@ impl Form {
     }
 }
 
-/// A document whose large parts are written already, in the form that all of it will have.
+/// A document whose paths and schemas are encoded already.
 pub struct Document {
     pub title: &'static str,
     pub version: &'static str,
     pub paths: Pieces,
     pub schemas: Pieces,
-    /// How clients show who they are, by name.
+    /// The security scheme, by name.
     pub security: Option<(&'static str, Value)>,
 }
 
 impl Document {
-    pub fn written(self, form: Form) -> Vec<u8> {
+    pub fn written(self, form: DocumentFormat) -> Vec<u8> {
         match (form.is_protobuf, form.dialect) {
             (false, dialect) => self.json(dialect),
             (true, Dialect::V2) => v2::document(self),
@@ -96,7 +96,7 @@ fn text(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// A member behind others.
+/// Writes a member after others.
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     out.push(b',');
     out.extend(text(&name.into()));
@@ -104,7 +104,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     out.extend(text(value));
 }
 
-/// An object of pieces, each of which goes when it is written.
+/// Writes an object of encoded parts, dropping each after it is copied.
 fn members(out: &mut Vec<u8>, pieces: Pieces) {
     out.push(b'{');
     for (position, (name, piece)) in pieces.into_iter().enumerate() {
@@ -132,7 +132,7 @@ mod tests {
             security,
         };
         let written = |dialect, security| {
-            let bytes = document(security).written(Form { dialect, is_protobuf: false });
+            let bytes = document(security).written(DocumentFormat { dialect, is_protobuf: false });
             serde_json::from_slice::<Value>(&bytes).unwrap()
         };
         let (info, paths) = (json!({"title": "T", "version": "1"}), json!({"/a": {"get": {}}, "/\"b\"": {}}));

@@ -1,9 +1,9 @@
-//! OpenAPI documents: v3 per group version, and v2 for all. They are made when somebody asks, from the schema table and the
-//! registry, and kept for a while; their tag comes from what they are made of, so that a client that has a document need not have it made again.
+//! OpenAPI documents: v3 per group version, and v2 for all. They are built on request from the schema table and the registry,
+//! and cached. The ETag depends on their input, so that an unchanged document need not be built for a client that has it.
 
+mod cache;
 mod custom;
 mod document;
-mod kept;
 mod paths;
 mod protobuf;
 mod schemas;
@@ -19,10 +19,10 @@ use model::error::Error;
 use ring::digest::{Context, SHA256, digest};
 use serde_json::{Map, Value, json};
 
-use self::document::{Document, Form};
-pub(crate) use self::kept::Documents;
+pub(crate) use self::cache::DocumentCache;
+use self::document::{Document, DocumentFormat};
 use self::paths::Paths;
-use self::schemas::{Definitions, Dialect};
+use self::schemas::{Dialect, SchemaDefinitions};
 use crate::api::ApiServer;
 use crate::body::Body;
 use crate::registry::{Registry, ResourceType};
@@ -30,7 +30,7 @@ use crate::render::respond;
 use crate::request::negotiate::{JSON, clauses};
 use crate::request::query::Query;
 
-/// The media types of the documents as protobuf: of answers, and another one that clients ask for.
+/// The protobuf media types: of responses, and an alias in requests.
 const V2_PROTOBUF: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
@@ -40,7 +40,7 @@ const V3_PROTOBUF: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
 ];
 
-/// Answers a path below `/openapi`.
+/// Serves a path below `/openapi`.
 pub(crate) fn answer(
     api: &ApiServer,
     path: &str,
@@ -70,24 +70,24 @@ pub(crate) fn answer(
                 hash if hash == tag => "public, immutable",
                 _ => return moved(&format!("{path}?hash={tag}")),
             };
-            let form = Form { dialect: Dialect::V3, is_protobuf: media_type != JSON };
+            let form = DocumentFormat { dialect: Dialect::V3, is_protobuf: media_type != JSON };
             let made = || api.documents.of(&tag, media_type, || made(form, types.iter().copied()));
             tagged(media_type, &tag, keep, headers, made)
         }
     }
 }
 
-/// The document of everything.
+/// The v2 document.
 fn whole(api: &ApiServer, registry: &Registry, headers: &HeaderMap) -> Result<Response<Body>, Error> {
     let Some(media_type) = chosen(headers, &V2_PROTOBUF) else { return Ok(not_acceptable()) };
-    let form = Form { dialect: Dialect::V2, is_protobuf: media_type != JSON };
+    let form = DocumentFormat { dialect: Dialect::V2, is_protobuf: media_type != JSON };
     let types = || registry.types().map(|served| &***served);
     let tag = tag(types());
     let made = || api.documents.of(&tag, media_type, || made(form, types()));
     tagged(media_type, &tag, "no-cache, private", headers, made)
 }
 
-/// An answer without a body that everybody has to ask for again.
+/// An empty response that must not be cached.
 fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
@@ -101,7 +101,7 @@ fn not_acceptable() -> Response<Body> {
     response
 }
 
-/// Who has the address of an older document is told that of the present one.
+/// Redirects from the address of an older document.
 fn moved(address: &str) -> Result<Response<Body>, Error> {
     let mut response = empty(StatusCode::MOVED_PERMANENTLY);
     response.headers_mut().insert(LOCATION, header(address)?);
@@ -114,12 +114,12 @@ fn header(text: &str) -> Result<HeaderValue, Error> {
         .map_err(|_| Error::Internal { message: format!("{text:?} is no header value") })
 }
 
-/// The answer for a version that is not there says no more than that.
+/// The 404 of a group version without types.
 fn no_document() -> Response<Body> {
     empty(StatusCode::NOT_FOUND)
 }
 
-/// The group and version of `api/v1` or `apis/apps/v1`.
+/// Group and version of `api/v1` or `apis/apps/v1`.
 fn group_version(path: &str) -> Option<(&str, &str)> {
     match *path.split('/').collect::<Vec<_>>() {
         ["api", version] => Some(("", version)),
@@ -128,7 +128,7 @@ fn group_version(path: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The media type of the answer: the first that a client asks for of JSON and protobuf.
+/// The media type of the response: the first accepted one of JSON and protobuf.
 fn chosen(headers: &HeaderMap, protobuf: &[&'static str; 2]) -> Option<&'static str> {
     clauses(headers).into_iter().find_map(|clause| match clause.media_type {
         "" | "*/*" | "application/*" | JSON => Some(JSON),
@@ -136,7 +136,7 @@ fn chosen(headers: &HeaderMap, protobuf: &[&'static str; 2]) -> Option<&'static 
     })
 }
 
-/// Where the documents of the group versions are. A hash in the address lets clients keep a document for good.
+/// The index of group versions. A hash in the address lets clients cache a document for ever.
 fn index(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for (group, versions) in registry.groups() {
@@ -151,10 +151,10 @@ fn index(registry: &Registry) -> Value {
     json!({"paths": paths})
 }
 
-/// The document of these types.
-fn made<'a>(form: Form, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8> {
+/// Builds the document of these types.
+fn made<'a>(form: DocumentFormat, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8> {
     let descriptions = Descriptions::unpack();
-    let mut definitions = Definitions::new(form, schema::builtin(), &descriptions);
+    let mut definitions = SchemaDefinitions::new(form, schema::builtin(), &descriptions);
     let mut paths = Paths::new(&mut definitions);
     let mut is_custom = form.dialect == Dialect::V3;
     for of in types {
@@ -171,11 +171,11 @@ fn made<'a>(form: Form, types: impl Iterator<Item = &'a ResourceType>) -> Vec<u8
     Document { title, version, paths, schemas: definitions.finish(), security }.written(form)
 }
 
-/// Stands for the text of the schema table, which every tag depends on and which is long.
+/// A digest of the schema table, which every tag depends on.
 static TABLE_DIGEST: LazyLock<String> =
     LazyLock::new(|| format!("{:?}", digest(&SHA256, schema::TABLE.as_bytes())));
 
-/// Changes when a document of these types would change.
+/// A tag that changes with the document of these types.
 fn tag<'a>(types: impl Iterator<Item = &'a ResourceType>) -> String {
     let mut context = Context::new(&SHA256);
     let mut add = |text: &str| context.update(text.as_bytes());
@@ -193,7 +193,7 @@ fn tag<'a>(types: impl Iterator<Item = &'a ResourceType>) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// A document, or the news that the client has it already.
+/// The document, or 304 if the client has it.
 fn tagged(
     media_type: &'static str,
     tag: &str,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Pieces;
-use super::schemas::{Definitions, Dialect};
+use super::schemas::{Dialect, SchemaDefinitions};
 use crate::registry::{ResourceType, Subresource};
 use crate::request::negotiate::{JSON, PROTOBUF, YAML};
 use crate::request::verb::{Verb, Verbs};
@@ -16,44 +16,70 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// A parameter of the query or the path: name, type, what it means.
-type Parameter = (&'static str, &'static str, &'static str);
+/// A parameter of query or path.
+#[derive(Clone, Copy)]
+struct Parameter {
+    name: &'static str,
+    kind: &'static str,
+    description: &'static str,
+}
 
-const DRY_RUN: Parameter = ("dryRun", "string", "`All`: check everything, change nothing.");
-const FIELD_MANAGER: Parameter = ("fieldManager", "string", "Who makes the change.");
-const FIELD_VALIDATION: Parameter = (
+impl Parameter {
+    const fn new(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+        Self { name, kind, description }
+    }
+}
+
+const DRY_RUN: Parameter = Parameter::new("dryRun", "string", "`All`: check everything, change nothing.");
+const FIELD_MANAGER: Parameter = Parameter::new("fieldManager", "string", "The name of the field manager.");
+const FIELD_VALIDATION: Parameter = Parameter::new(
     "fieldValidation",
     "string",
-    "What becomes of unknown and doubled fields: `Ignore`, `Warn` or `Strict`.",
+    "The treatment of unknown and duplicate fields: `Ignore`, `Warn` or `Strict`.",
 );
-const FORCE: Parameter = ("force", "boolean", "Whether apply takes fields from other managers.");
-const PRETTY: Parameter = ("pretty", "string", "Whether JSON is indented.");
+const FORCE: Parameter =
+    Parameter::new("force", "boolean", "Whether apply takes fields from other managers.");
+const PRETTY: Parameter = Parameter::new("pretty", "string", "Whether JSON is indented.");
 const OF_WRITES: [Parameter; 3] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 const OF_PATCHES: [Parameter; 4] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
-const GRACE: Parameter = ("gracePeriodSeconds", "integer", "How long the object has before it goes.");
-const IGNORE_ERRORS: Parameter = (
+const GRACE: Parameter = Parameter::new(
+    "gracePeriodSeconds",
+    "integer",
+    "The grace period in seconds before the object is deleted.",
+);
+const IGNORE_ERRORS: Parameter = Parameter::new(
     "ignoreStoreReadErrorWithClusterBreakingPotential",
     "boolean",
-    "Whether an object that cannot be read is deleted all the same.",
+    "Whether an object that cannot be decoded is deleted anyway.",
 );
-const ORPHAN: Parameter = ("orphanDependents", "boolean", "Old form of propagationPolicy.");
-const PROPAGATION: Parameter =
-    ("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`.");
+const ORPHAN: Parameter =
+    Parameter::new("orphanDependents", "boolean", "Deprecated form of propagationPolicy.");
+const PROPAGATION: Parameter = Parameter::new(
+    "propagationPolicy",
+    "string",
+    "The treatment of dependents: `Orphan`, `Background` or `Foreground`.",
+);
 const OF_DELETIONS: [Parameter; 5] = [DRY_RUN, GRACE, IGNORE_ERRORS, ORPHAN, PROPAGATION];
-const BOOKMARKS: Parameter = ("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks.");
-const CONTINUE: Parameter = ("continue", "string", "The token of the page before.");
+const BOOKMARKS: Parameter =
+    Parameter::new("allowWatchBookmarks", "boolean", "Whether a watch has bookmarks.");
+const CONTINUE: Parameter = Parameter::new("continue", "string", "The continue token of the previous page.");
 const FIELDS: Parameter =
-    ("fieldSelector", "string", "Restricts the list of returned objects by their fields.");
+    Parameter::new("fieldSelector", "string", "Restricts the list of returned objects by their fields.");
 const LABELS: Parameter =
-    ("labelSelector", "string", "Restricts the list of returned objects by their labels.");
-const LIMIT: Parameter = ("limit", "integer", "The most objects of a page.");
-const VERSION: Parameter = ("resourceVersion", "string", "Which state is read.");
-const MATCH: Parameter =
-    ("resourceVersionMatch", "string", "How resourceVersion is meant: `Exact` or `NotOlderThan`.");
-const INITIAL: Parameter = ("sendInitialEvents", "boolean", "Whether a watch begins with what is there.");
-const TIMEOUT: Parameter = ("timeoutSeconds", "integer", "How long the answer may take.");
+    Parameter::new("labelSelector", "string", "Restricts the list of returned objects by their labels.");
+const LIMIT: Parameter = Parameter::new("limit", "integer", "The maximum number of objects per page.");
+const VERSION: Parameter = Parameter::new("resourceVersion", "string", "The resource version to read.");
+const MATCH: Parameter = Parameter::new(
+    "resourceVersionMatch",
+    "string",
+    "The meaning of resourceVersion: `Exact` or `NotOlderThan`.",
+);
+const INITIAL: Parameter =
+    Parameter::new("sendInitialEvents", "boolean", "Whether a watch begins with the existing objects.");
+const TIMEOUT: Parameter =
+    Parameter::new("timeoutSeconds", "integer", "The timeout of the request in seconds.");
 const WATCH: Parameter =
-    ("watch", "boolean", "Watch for changes to the described resources, without an end.");
+    Parameter::new("watch", "boolean", "Watch for changes to the described resources, without an end.");
 const OF_LISTS: [Parameter; 10] =
     [BOOKMARKS, CONTINUE, FIELDS, LABELS, LIMIT, VERSION, MATCH, INITIAL, TIMEOUT, WATCH];
 const OF_COLLECTIONS: [Parameter; 13] = [
@@ -72,23 +98,23 @@ const OF_COLLECTIONS: [Parameter; 13] = [
     TIMEOUT,
 ];
 
-/// What the body of a request is.
+/// The request body of an operation.
 enum Content {
     None,
     /// An object of the type with this reference.
     Object(String),
-    /// A patch in one of the forms.
+    /// A patch.
     Patch(String),
-    /// Options of a deletion, which may be left out.
+    /// DeleteOptions, which may be omitted.
     Options(String),
 }
 
-struct Operation<'a> {
+struct OpenApiOperation<'a> {
     method: &'static str,
     action: &'static str,
-    /// What the name of the operation begins with.
+    /// The prefix of the operation ID.
     prefix: &'static str,
-    /// What is in front of the scope in it.
+    /// The part of the operation ID before the scope.
     amount: &'static str,
     parameters: &'a [Parameter],
     content: Content,
@@ -97,31 +123,31 @@ struct Operation<'a> {
     streams: bool,
 }
 
-/// What operations are about.
+/// The resource of the operations.
 #[derive(Clone, Copy)]
-struct Subject<'a> {
+struct OperationSubject<'a> {
     of: &'a ResourceType,
-    /// What the names of the operations end with.
+    /// The suffix of the operation IDs.
     suffix: &'a str,
-    /// Group, version and kind of what goes to and fro.
+    /// Group, version and kind of request and response.
     kind: [&'a str; 3],
 }
 
-/// How the names of operations over all namespaces end.
+/// The suffix of operation IDs across all namespaces.
 const EVERYWHERE: &str = "ForAllNamespaces";
 
 const OK: (&str, &str) = ("200", "OK");
 const CREATED: (&str, &str) = ("201", "Created");
 const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
-/// Writes the paths of types, and says which definitions they need.
+/// Builds the paths of types, and collects the schema definitions that they need.
 pub struct Paths<'d, 's> {
-    definitions: &'d mut Definitions<'s>,
+    definitions: &'d mut SchemaDefinitions<'s>,
     paths: Pieces,
 }
 
 impl<'d, 's> Paths<'d, 's> {
-    pub fn new(definitions: &'d mut Definitions<'s>) -> Self {
+    pub fn new(definitions: &'d mut SchemaDefinitions<'s>) -> Self {
         Self { definitions, paths: Pieces::new() }
     }
 
@@ -129,7 +155,7 @@ impl<'d, 's> Paths<'d, 's> {
         self.paths
     }
 
-    /// All paths of a type.
+    /// Adds all paths of a type.
     pub fn add(&mut self, of: &ResourceType) {
         let (object, list) = match (&of.custom, of.strategy.schema()) {
             (Some(view), _) => self.definitions.of_custom(of, view),
@@ -140,7 +166,7 @@ impl<'d, 's> Paths<'d, 's> {
         let scoped = if of.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base.clone() };
         let is_custom = of.custom.is_some();
         let collection = self.on_collection(of.verbs, &object, &list, is_custom);
-        let subject = Subject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
+        let subject = OperationSubject { of, suffix: "", kind: [&of.group, &of.version, &of.kind] };
         self.write(&subject, &format!("{scoped}/{}", of.plural), collection);
         if of.namespaced {
             let everywhere = self.on_collection(
@@ -149,7 +175,7 @@ impl<'d, 's> Paths<'d, 's> {
                 &list,
                 is_custom,
             );
-            let subject = Subject { suffix: EVERYWHERE, ..subject };
+            let subject = OperationSubject { suffix: EVERYWHERE, ..subject };
             self.write(&subject, &format!("{base}/{}", of.plural), everywhere);
         }
         let mut one = self.on_object(of.verbs.without(Verb::Create), &object, is_custom);
@@ -158,18 +184,18 @@ impl<'d, 's> Paths<'d, 's> {
             deletions.for_each(|deletion| deletion.answer.clone_from(&object));
         }
         self.write(&subject, &format!("{scoped}/{}/{{name}}", of.plural), one);
-        let is_shown = |sub: &&Subresource| !nodes::lead_to(&of.group, &sub.name);
+        let is_shown = |sub: &&Subresource| !nodes::needs_node(&of.group, &sub.name);
         for sub in of.subresources.iter().filter(is_shown) {
             let other = sub.kind.as_ref().map(|(group, version, kind)| {
-                // What says no version is of that of the resource.
+                // Without a version it is that of the resource.
                 [&**group, if version.is_empty() { &of.version } else { version }, kind]
             });
             let of_kind = |[group, version, kind]: [&str; 3]| self.definitions.of_kind(group, version, kind);
             let shown = other.and_then(of_kind).unwrap_or_else(|| object.clone());
             let operations = self.on_object(sub.verbs, &shown, is_custom);
-            // Of custom types even that is said of which is a Scale.
+            // Custom types list their own kind even for Scale.
             let kind = other.filter(|_| !is_custom).unwrap_or(subject.kind);
-            let subject = Subject { of, suffix: &capitalized(&sub.name), kind };
+            let subject = OperationSubject { of, suffix: &capitalized(&sub.name), kind };
             self.write(&subject, &format!("{scoped}/{}/{{name}}/{}", of.plural, sub.name), operations);
         }
     }
@@ -180,27 +206,29 @@ impl<'d, 's> Paths<'d, 's> {
         object: &str,
         list: &str,
         is_custom: bool,
-    ) -> Vec<Operation<'static>> {
+    ) -> Vec<OpenApiOperation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::List) {
-            operations.push(Operation { streams: !is_custom, ..reading("list", "list", &OF_LISTS, list) });
+            operations
+                .push(OpenApiOperation { streams: !is_custom, ..reading("list", "list", &OF_LISTS, list) });
         }
         if verbs.contains(Verb::Create) {
             operations.push(self.create(object));
         }
         if verbs.contains(Verb::DeleteCollection) {
-            let deletion = Operation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
+            let deletion =
+                OpenApiOperation { amount: "Collection", ..self.deletion("deletecollection", &[OK]) };
             operations.push(if is_custom {
-                // Kubernetes says so, though it takes the others, too.
-                Operation { parameters: &OF_LISTS, content: Content::None, ..deletion }
+                // Kubernetes lists only these, though it accepts the others.
+                OpenApiOperation { parameters: &OF_LISTS, content: Content::None, ..deletion }
             } else {
-                Operation { parameters: &OF_COLLECTIONS, ..deletion }
+                OpenApiOperation { parameters: &OF_COLLECTIONS, ..deletion }
             });
         }
         operations
     }
 
-    fn on_object(&mut self, verbs: Verbs, object: &str, is_custom: bool) -> Vec<Operation<'static>> {
+    fn on_object(&mut self, verbs: Verbs, object: &str, is_custom: bool) -> Vec<OpenApiOperation<'static>> {
         let mut operations = Vec::new();
         if verbs.contains(Verb::Get) {
             operations.push(reading("get", "read", if is_custom { &[VERSION] } else { &[] }, object));
@@ -209,7 +237,7 @@ impl<'d, 's> Paths<'d, 's> {
             operations.push(self.create(object));
         }
         if verbs.contains(Verb::Update) {
-            operations.push(Operation {
+            operations.push(OpenApiOperation {
                 method: "put",
                 action: "put",
                 prefix: "replace",
@@ -225,7 +253,7 @@ impl<'d, 's> Paths<'d, 's> {
             operations.push(self.deletion("delete", &[OK, ACCEPTED]));
         }
         if verbs.contains(Verb::Patch) {
-            operations.push(Operation {
+            operations.push(OpenApiOperation {
                 method: "patch",
                 action: "patch",
                 prefix: "patch",
@@ -240,8 +268,8 @@ impl<'d, 's> Paths<'d, 's> {
         operations
     }
 
-    fn create(&self, object: &str) -> Operation<'static> {
-        Operation {
+    fn create(&self, object: &str) -> OpenApiOperation<'static> {
+        OpenApiOperation {
             method: "post",
             action: "post",
             prefix: "create",
@@ -258,8 +286,8 @@ impl<'d, 's> Paths<'d, 's> {
         &mut self,
         action: &'static str,
         codes: &'static [(&'static str, &'static str)],
-    ) -> Operation<'static> {
-        Operation {
+    ) -> OpenApiOperation<'static> {
+        OpenApiOperation {
             method: "delete",
             action,
             prefix: "delete",
@@ -272,12 +300,17 @@ impl<'d, 's> Paths<'d, 's> {
         }
     }
 
-    fn write(&mut self, subject: &Subject, path: &str, mut operations: Vec<Operation<'static>>) {
+    fn write(
+        &mut self,
+        subject: &OperationSubject,
+        path: &str,
+        mut operations: Vec<OpenApiOperation<'static>>,
+    ) {
         if operations.is_empty() {
             return;
         }
         let mut item = Map::new();
-        // What all operations have in common stands beside them.
+        // Parameters of all operations are listed once per path.
         let common =
             if let [only] = operations.as_mut_slice() { std::mem::take(&mut only.parameters) } else { &[] };
         for operation in operations {
@@ -290,10 +323,10 @@ impl<'d, 's> Paths<'d, 's> {
         let in_path =
             [("{name}", "name", "The name of the object."), ("{namespace}", "namespace", "Its namespace.")];
         let in_path = in_path.into_iter().filter(|(mark, ..)| path.contains(mark));
-        let in_path = in_path.map(|(_, name, text)| ((name, "string", text), true));
+        let in_path = in_path.map(|(_, name, text)| (Parameter::new(name, "string", text), true));
         let common = common.iter().chain([&PRETTY]).map(|parameter| (*parameter, false));
         let mut parameters: Vec<(Parameter, bool)> = in_path.chain(common).collect();
-        parameters.sort_by_key(|((name, ..), _)| *name);
+        parameters.sort_by_key(|(parameter, _)| parameter.name);
         let parameters = parameters.iter().map(|(parameter, in_path)| self.parameter(parameter, *in_path));
         item.insert("parameters".to_owned(), parameters.collect());
         self.paths.insert(path.to_owned(), self.definitions.form.path_item(&item.into()));
@@ -309,8 +342,8 @@ fn reading(
     prefix: &'static str,
     parameters: &'static [Parameter],
     answer: &str,
-) -> Operation<'static> {
-    Operation {
+) -> OpenApiOperation<'static> {
+    OpenApiOperation {
         method: "get",
         action,
         prefix,
@@ -323,9 +356,10 @@ fn reading(
     }
 }
 
-fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> Value {
-    let place = if in_path { "path" } else { "query" };
-    let mut parameter = json!({"name": name, "in": place, "description": text});
+fn written(dialect: Dialect, parameter: &Parameter, in_path: bool) -> Value {
+    let Parameter { name, kind, description } = parameter;
+    let location = if in_path { "path" } else { "query" };
+    let mut parameter = json!({"name": name, "in": location, "description": description});
     if in_path {
         parameter["required"] = true.into();
     }
@@ -339,9 +373,9 @@ fn written(dialect: Dialect, (name, kind, text): &Parameter, in_path: bool) -> V
     parameter
 }
 
-/// What both dialects have.
-fn common(subject: &Subject, operation: &Operation) -> Value {
-    let Subject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
+/// The members of both dialects.
+fn common(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
+    let OperationSubject { of, suffix, kind: [of_group, of_version, of_kind] } = subject;
     let scope = if of.namespaced && *suffix != EVERYWHERE { "Namespaced" } else { "" };
     let group = camel_group(&of.group);
     let version = capitalized(&of.version);
@@ -356,7 +390,7 @@ fn common(subject: &Subject, operation: &Operation) -> Value {
     })
 }
 
-fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
+fn operation_v2(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
     let of = subject.of;
     let mut value = common(subject, operation);
     let mut parameters: Vec<Value> =
@@ -393,7 +427,7 @@ fn operation_v2(subject: &Subject, operation: &Operation) -> Value {
     value
 }
 
-fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
+fn operation_v3(subject: &OperationSubject, operation: &OpenApiOperation) -> Value {
     let of = subject.of;
     let mut value = common(subject, operation);
     let content = |media: &[&str], reference: &str| -> Value {
@@ -426,12 +460,12 @@ fn operation_v3(subject: &Subject, operation: &Operation) -> Value {
     value
 }
 
-/// The forms of an object.
+/// The media types of an object.
 fn bodies(of: &ResourceType) -> &'static [&'static str] {
     if of.custom.is_some() { &[JSON, YAML] } else { &["*/*"] }
 }
 
-/// The forms of a patch: only built-in types say how lists are merged.
+/// The media types of a patch: strategic merge patch exists for built-in types only.
 fn patches(of: &ResourceType) -> &'static [&'static str] {
     if of.custom.is_some() { &PATCHES[..3] } else { &PATCHES }
 }
@@ -453,7 +487,7 @@ fn capitalized(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// `RbacAuthorization` of `rbac.authorization.k8s.io`.
+/// `RbacAuthorization` for `rbac.authorization.k8s.io`.
 fn camel_group(group: &str) -> String {
     if group.is_empty() {
         return "Core".to_owned();
@@ -461,7 +495,7 @@ fn camel_group(group: &str) -> String {
     group.trim_end_matches(".k8s.io").split(['.', '-']).map(capitalized).collect()
 }
 
-/// `rbacAuthorization` of `rbac.authorization.k8s.io`.
+/// `rbacAuthorization` for `rbac.authorization.k8s.io`.
 fn group_tag(group: &str) -> String {
     let camel = camel_group(group);
     let mut characters = camel.chars();

@@ -4,11 +4,11 @@ use descriptions::Descriptions;
 use kinds::schema::{Field, ListKind, Or, Schema, Shape, Type, TypeId};
 use serde_json::{Map, Value, json};
 
-use super::document::{Form, Pieces};
+use super::document::{DocumentFormat, Pieces};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Which OpenAPI.
+/// The version of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `definitions`, references beside descriptions, no defaults.
@@ -27,33 +27,33 @@ impl Dialect {
     }
 }
 
-/// The schemas of types and of all that they refer to, by name.
-pub struct Definitions<'a> {
-    pub(super) form: Form,
+/// The schemas of types and of all types that they refer to, by name.
+pub struct SchemaDefinitions<'a> {
+    pub(super) form: DocumentFormat,
     schema: &'a Schema,
     pub(super) descriptions: &'a Descriptions,
     done: Pieces,
-    /// Referred to, not yet written.
+    /// Referenced types that are not yet encoded.
     open: Vec<TypeId>,
 }
 
-impl<'a> Definitions<'a> {
-    pub fn new(form: Form, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
+impl<'a> SchemaDefinitions<'a> {
+    pub fn new(form: DocumentFormat, schema: &'a Schema, descriptions: &'a Descriptions) -> Self {
         Self { form, schema, descriptions, done: Pieces::new(), open: Vec::new() }
     }
 
-    /// Notes the definition of a type.
+    /// Adds the schema of a type.
     pub(super) fn define(&mut self, name: &str, definition: &Value) {
         self.done.insert(name.to_owned(), self.form.schema(definition));
     }
 
-    /// Refers to a type, which is among the definitions from then on.
+    /// References a type, and schedules its schema.
     pub fn of_type(&mut self, of: TypeId) -> String {
         self.open.push(of);
         self.form.dialect.reference(&self.schema.get(of).full_name())
     }
 
-    /// Refers to the type of a list of these.
+    /// References the list type of a type.
     pub fn of_list(&mut self, of: TypeId, plural: &str) -> String {
         let item = self.schema.get(of);
         let name = format!("{}List", item.full_name());
@@ -65,12 +65,12 @@ impl<'a> Definitions<'a> {
         self.form.dialect.reference(&name)
     }
 
-    /// Refers to a built-in kind; `None` where there is no such kind.
+    /// References a built-in kind; `None` if it does not exist.
     pub fn of_kind(&mut self, group: &str, version: &str, kind: &str) -> Option<String> {
         self.schema.by_kind(group, version, kind).map(|id| self.of_type(id))
     }
 
-    /// Refers to a type of `meta/v1`.
+    /// References a type of `meta/v1`.
     pub fn of_meta(&mut self, name: &str) -> String {
         let full = format!("{META}.{name}");
         match self.schema.by_name(&full) {
@@ -79,13 +79,13 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// All definitions, those included that the others refer to.
+    /// Encodes all referenced schemas.
     pub fn finish(mut self) -> Pieces {
         while let Some(id) = self.open.pop() {
             let of = self.schema.get(id);
             let name = of.full_name();
             if !self.done.contains_key(&name) {
-                // A type may refer to itself.
+                // Inserted first: a type may refer to itself.
                 self.done.insert(name.clone(), Vec::new());
                 let definition = self.definition(of, &name);
                 self.define(&name, &definition);
@@ -124,7 +124,7 @@ impl<'a> Definitions<'a> {
         definition.into()
     }
 
-    /// `kind` and `apiVersion`, which the table leaves out: every kind has them.
+    /// Adds `kind` and `apiVersion`, which the table omits.
     pub(super) fn add_type_meta(&self, properties: &mut Map<String, Value>) {
         for field in ["apiVersion", "kind"] {
             let text = self.descriptions.of_field("io.k8s.api.core.v1.Pod", field);
@@ -173,7 +173,7 @@ impl<'a> Definitions<'a> {
         property.into()
     }
 
-    /// In v3 nothing may stand beside a reference.
+    /// In v3 a reference has no siblings.
     pub(super) fn beside_reference(&self, mut property: Map<String, Value>) -> Map<String, Value> {
         if self.form.dialect == Dialect::V3
             && let Some(reference) = property.remove("$ref")
@@ -183,7 +183,7 @@ impl<'a> Definitions<'a> {
         property
     }
 
-    /// `zero`: whether the empty value is its default; `whole`: whether an empty struct is.
+    /// `zero`: whether the empty value is the default; `whole`: whether an empty struct is.
     fn shape(&mut self, shape: &Shape, zero: bool, whole: bool) -> Map<String, Value> {
         let mut schema = match shape {
             Shape::String { values, .. } => {
@@ -298,7 +298,7 @@ fn add_extensions(property: &mut Map<String, Value>, field: &Field) {
     }
 }
 
-/// Types that have a form of their own in JSON: name, schema in v2, schema in v3.
+/// Types with their own JSON format: name, v2 schema, v3 schema.
 fn special_type(shape: &Shape) -> (&'static str, Value, Value) {
     let same = |name, schema: Value| (name, schema.clone(), schema);
     match shape {

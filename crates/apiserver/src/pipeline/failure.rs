@@ -1,4 +1,4 @@
-//! Errors as responses.
+//! Error responses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::render::{encode, respond};
 use crate::request::negotiate::{self, Form, JSON, Offer};
 
-/// An error in the form of the mount that the path belongs to, otherwise as a `Status` in the encoding that the client prefers.
+/// Renders an error in the format of its mount, else as a `Status` in the negotiated encoding.
 pub(super) fn failure(
     error: &Error,
     accept: Option<HeaderValue>,
@@ -25,7 +25,7 @@ pub(super) fn failure(
         return no_such_page();
     }
     let headers: HeaderMap = accept.into_iter().map(|accept| (ACCEPT, accept)).collect();
-    // Who asks for rows or metadata gets errors as JSON, which have neither.
+    // Errors have no table or metadata representation, so these clients get JSON.
     let form = negotiate::accepted(&headers, Offer::WHOLE, false, false);
     let form = form.unwrap_or(Form::STORED);
     let status = error.status();
@@ -43,7 +43,7 @@ pub(super) fn failure(
     response
 }
 
-/// The form that a product has for failures of its paths.
+/// The error format of a mount.
 pub(super) struct OwnForm<'a> {
     pub mount: &'a Mount,
     pub path: &'a str,
@@ -51,7 +51,7 @@ pub(super) struct OwnForm<'a> {
 }
 
 impl OwnForm<'_> {
-    /// The response of the product; `None` where it has none, or fails to render one.
+    /// The product's response; `None` if it has no renderer, or the renderer panics.
     fn render(&self, error: &Error) -> Option<Response<Body>> {
         let (message, retry_after) = (error.to_string(), error.retry_after_seconds());
         let failure = Failure {
@@ -65,7 +65,7 @@ impl OwnForm<'_> {
         let rendered = catch_unwind(AssertUnwindSafe(|| self.mount.render(&failure)));
         let mut response = rendered.unwrap_or_else(|panic| {
             let (mount, panic) = (self.mount.prefix(), tasks::panic_text(&*panic));
-            tracing::error!(mount, panic, "a mount panicked while it rendered a failure; sending a Status");
+            tracing::error!(mount, panic, "mount panicked while rendering a failure; sending a Status");
             None
         })?;
         if let Some(seconds) = retry_after {

@@ -1,4 +1,4 @@
-//! A request in logs, traces and metrics.
+//! Logs, traces and metrics of requests.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use http::{Method, Uri};
 use model::error::Error;
 use mount::Unauthenticated;
 
-use super::Target;
+use super::RequestInfo;
 use super::failure::OwnForm;
 use crate::api::ApiServer;
 use crate::metrics::{LatencyLabels, RequestLabels};
 use crate::request::path::ResourcePath;
 use crate::request::verb::Verb;
 
-/// A request that takes longer is logged.
+/// Slower requests are logged.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The head of a request, kept for its line in the log: cheap to clone, and made a text only if there is a line.
-pub(super) struct Asked {
+/// The method and URI of a request for its log line.
+pub(super) struct RequestHead {
     pub method: Method,
     pub uri: Uri,
 }
 
-impl Asked {
-    /// The form of failures, where the path belongs to a mount.
+impl RequestHead {
+    /// The error format, if the path belongs to a mount.
     pub fn form<'a>(
         &'a self,
         api: &'a ApiServer,
@@ -38,36 +38,36 @@ impl Asked {
         let (path, micros) = (uri.path(), elapsed.as_micros());
         match error {
             Some(error @ (Error::Internal { .. } | Error::Unavailable { .. })) => {
-                tracing::error!(%method, path, code, micros, %error, "a request failed");
+                tracing::error!(%method, path, code, micros, %error, "request failed");
             }
-            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "a request took long"),
-            _ => tracing::debug!(code, micros, "answered"),
+            _ if elapsed >= SLOW => tracing::info!(%method, path, code, micros, "request was slow"),
+            _ => tracing::debug!(code, micros, "request completed"),
         }
     }
 }
 
-/// At debug level, for a log that shows no details need not pay for it. Its kind tells the collector of traces to take it all the same.
-pub(super) fn span(target: &Result<Target, Error>) -> tracing::Span {
-    match target {
-        Ok(Target::Resource { verb, place }) => tracing::debug_span!(
+/// The span is at debug level, so it costs nothing without debug logs; its kind makes trace exporters take it anyway.
+pub(super) fn span(info: &Result<RequestInfo, Error>) -> tracing::Span {
+    match info {
+        Ok(RequestInfo::Resource { verb, path }) => tracing::debug_span!(
             "request",
             otel.kind = "server",
             verb = verb.as_str(),
-            group = place.group,
-            resource = place.resource,
-            subresource = place.subresource,
-            namespace = place.namespace,
-            name = place.name,
+            group = path.group,
+            resource = path.resource,
+            subresource = path.subresource,
+            namespace = path.namespace,
+            name = path.name,
             code = tracing::field::Empty,
         ),
-        Ok(Target::Plain { method, path }) => tracing::debug_span!(
+        Ok(RequestInfo::Plain { method, path }) => tracing::debug_span!(
             "request",
             otel.kind = "server",
             verb = method,
             path,
             code = tracing::field::Empty,
         ),
-        Ok(Target::Mounted { method, path, mount, .. }) => tracing::debug_span!(
+        Ok(RequestInfo::Mounted { method, path, mount, .. }) => tracing::debug_span!(
             "request",
             otel.kind = "server",
             verb = method,
@@ -75,31 +75,31 @@ pub(super) fn span(target: &Result<Target, Error>) -> tracing::Span {
             mount = mount.prefix(),
             code = tracing::field::Empty,
         ),
-        Ok(Target::Impossible { .. }) | Err(_) => {
+        Ok(RequestInfo::UnsupportedMethod { .. }) | Err(_) => {
             tracing::debug_span!("request", otel.kind = "server", code = tracing::field::Empty)
         }
     }
 }
 
-/// Labels come from what the server knows, never from what a client invents: the number of series is bounded.
-pub(super) fn labels(api: &ApiServer, target: &Target) -> RequestLabels {
-    let known = |place: &ResourcePath| {
+/// Labels come from the registry, never from client input, so the number of series is bounded.
+pub(super) fn labels(api: &ApiServer, info: &RequestInfo) -> RequestLabels {
+    let known = |path: &ResourcePath| {
         let registry = api.registry();
-        let found = registry.find(&place.group, &place.version, &place.resource);
-        found.is_some_and(|found| found.verbs_of(&place.subresource).is_some())
+        let found = registry.find(&path.group, &path.version, &path.resource);
+        found.is_some_and(|found| found.verbs_of(&path.subresource).is_some())
     };
-    match target {
-        Target::Resource { verb, place } if known(place) => RequestLabels {
+    match info {
+        RequestInfo::Resource { verb, path } if known(path) => RequestLabels {
             verb: verb.to_string(),
-            group: place.group.clone(),
-            resource: place.resource.clone(),
-            subresource: place.subresource.clone(),
+            group: path.group.clone(),
+            resource: path.resource.clone(),
+            subresource: path.subresource.clone(),
             code: 0,
         },
-        Target::Resource { verb, .. } => of_no_resource(verb.as_str()),
-        Target::Impossible { verb, .. } => of_no_resource(verb),
-        Target::Plain { method, .. } => of_no_resource(method),
-        Target::Mounted { method, mount, .. } => {
+        RequestInfo::Resource { verb, .. } => of_no_resource(verb.as_str()),
+        RequestInfo::UnsupportedMethod { verb, .. } => of_no_resource(verb),
+        RequestInfo::Plain { method, .. } => of_no_resource(method),
+        RequestInfo::Mounted { method, mount, .. } => {
             RequestLabels { resource: mount.prefix().to_owned(), ..of_no_resource(method) }
         }
     }

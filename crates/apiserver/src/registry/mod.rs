@@ -1,4 +1,4 @@
-//! The registry: every resource type that the server serves, found by group, version and plural.
+//! The registry: the served resource types, by group, version and plural.
 
 pub mod custom;
 pub mod resource_type;
@@ -9,27 +9,27 @@ pub mod table;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub use custom::Definition;
+pub use custom::Crd;
 pub use resource_type::{ResourceType, StoredAs, Subresource};
 pub use served::Served;
 pub use strategy::{Object, Strategy};
 pub use table::TableRenderer;
 
-/// All resource types: those that were registered, in that order, then those of definitions. Immutable: a change makes another
-/// one, which shares all that did not change.
+/// All resource types: the registered ones in order, then those of CRDs. Immutable: a change creates a new registry that
+/// shares the unchanged parts.
 #[derive(Clone, Default)]
 pub struct Registry {
     registered: Arc<Registered>,
     /// By group and plural.
-    defined: BTreeMap<Arc<str>, Arc<Group>>,
-    /// How many views there have been.
+    crds: BTreeMap<Arc<str>, Arc<CrdGroup>>,
+    /// The number of types so far, for [`Served::view`].
     views: u32,
 }
 
-/// The definitions of one group, by plural.
-type Group = BTreeMap<Arc<str>, Arc<Definition>>;
+/// The CRDs of one group, by plural.
+type CrdGroup = BTreeMap<Arc<str>, Arc<Crd>>;
 
-/// What is there from the beginning.
+/// The registered types.
 #[derive(Clone, Default)]
 struct Registered {
     types: Vec<Arc<Served>>,
@@ -37,7 +37,7 @@ struct Registered {
 }
 
 impl Registry {
-    /// Adds a type; one of the same group, version and plural is replaced.
+    /// Adds a type; replaces one of the same group, version and plural.
     pub fn register(&mut self, resource_type: ResourceType) {
         self.views += 1;
         let resource_type = Arc::new(Served::new(resource_type, self.views));
@@ -55,67 +55,67 @@ impl Registry {
         plurals.insert(resource_type.plural.clone(), resource_type);
     }
 
-    /// The type that is served at a path.
+    /// The type of a path.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
         let registered = || self.registered.by_path.get(group)?.get(version)?.get(plural);
-        registered().or_else(|| self.definition(group, plural)?.served(version))
+        registered().or_else(|| self.crd(group, plural)?.served(version))
     }
 
-    /// The definition of a type, whether it is served or not.
-    pub fn definition(&self, group: &str, plural: &str) -> Option<&Arc<Definition>> {
-        self.defined.get(group)?.get(plural)
+    /// The CRD of a resource, served or not.
+    pub fn crd(&self, group: &str, plural: &str) -> Option<&Arc<Crd>> {
+        self.crds.get(group)?.get(plural)
     }
 
-    /// The definition with this name as an object.
-    pub fn by_name(&self, name: &str) -> Option<&Arc<Definition>> {
+    /// The CRD of this object name.
+    pub fn crd_by_name(&self, name: &str) -> Option<&Arc<Crd>> {
         let (plural, group) = name.split_once('.')?;
-        self.definition(group, plural)
+        self.crd(group, plural)
     }
 
-    /// All definitions of a group.
-    pub fn definitions(&self, group: &str) -> impl Iterator<Item = &Arc<Definition>> {
-        self.defined.get(group).into_iter().flat_map(|group| group.values())
+    /// All CRDs of a group.
+    pub fn crds(&self, group: &str) -> impl Iterator<Item = &Arc<Crd>> {
+        self.crds.get(group).into_iter().flat_map(|group| group.values())
     }
 
-    /// All definitions.
-    pub fn all_definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        self.defined.values().flat_map(|group| group.values())
+    /// All CRDs.
+    pub fn all_crds(&self) -> impl Iterator<Item = &Arc<Crd>> {
+        self.crds.values().flat_map(|group| group.values())
     }
 
-    /// Acts on a definition from now on; one of the same group and plural is replaced.
-    pub(crate) fn define(&mut self, definition: custom::Read) {
-        let known = self.definition(&definition.group, &definition.plural).cloned();
-        let definition = Definition::new(definition, known.as_deref(), &mut self.views);
-        let (group, plural) = (definition.group.clone(), definition.plural.clone());
-        let definitions = self.defined.entry(group).or_default();
-        Arc::make_mut(definitions).insert(plural, Arc::new(definition));
+    /// Adds a CRD; replaces one of the same group and plural.
+    pub(crate) fn add_crd(&mut self, crd: custom::ParsedCrd) {
+        let known = self.crd(&crd.group, &crd.plural).cloned();
+        let crd = Crd::new(crd, known.as_deref(), &mut self.views);
+        let (group, plural) = (crd.group.clone(), crd.plural.clone());
+        let crds = self.crds.entry(group).or_default();
+        Arc::make_mut(crds).insert(plural, Arc::new(crd));
     }
 
-    /// Forgets a definition, by the name that it has as an object. What is under way with its objects ends.
-    pub(crate) fn undefine(&mut self, name: &str) {
+    /// Removes a CRD by its object name, and ends watches of its objects.
+    pub(crate) fn remove_crd(&mut self, name: &str) {
         let Some((plural, group)) = name.split_once('.') else { return };
-        let Some(definitions) = self.defined.get_mut(group) else { return };
-        if let Some(gone) = Arc::make_mut(definitions).remove(plural) {
+        let Some(crds) = self.crds.get_mut(group) else { return };
+        if let Some(gone) = Arc::make_mut(crds).remove(plural) {
             gone.end();
         }
-        if definitions.is_empty() {
-            self.defined.remove(group);
+        if crds.is_empty() {
+            self.crds.remove(group);
         }
     }
 
-    /// Whether any type of a group was registered.
+    /// Whether a group has registered types.
     pub fn has_group(&self, group: &str) -> bool {
         self.registered.by_path.contains_key(group)
     }
 
     /// All types.
     pub fn types(&self) -> impl Iterator<Item = &Arc<Served>> {
-        let defined = self.all_definitions().flat_map(|definition| definition.types());
-        self.registered.types.iter().chain(defined)
+        let of_crds = self.all_crds().flat_map(|crd| crd.types());
+        self.registered.types.iter().chain(of_crds)
     }
 
-    /// Groups with their versions; the core group has the empty name. Those that were registered come first, in that order, the
-    /// others by name, with the version that clients should prefer before the others.
+    /// Groups with their versions; the core group is empty. Registered groups come first in order, then those of CRDs by
+    /// name, each with its versions by priority.
     pub fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for served in &self.registered.types {
@@ -130,8 +130,8 @@ impl Registry {
                 group.1.push(&served.version);
             }
         }
-        for (name, definitions) in &self.defined {
-            let types = definitions.values().flat_map(|definition| definition.types());
+        for (name, crds) in &self.crds {
+            let types = crds.values().flat_map(|crd| crd.types());
             let mut versions: Vec<&str> = types.map(|served| served.version.as_str()).collect();
             versions.sort_by(|a, b| custom::version_order(a, b));
             versions.dedup();
@@ -153,7 +153,7 @@ impl Registry {
     ) -> impl Iterator<Item = &'a ResourceType> {
         let of_version = move |t: &&'a Arc<Served>| t.group == group && t.version == version;
         let registered = self.registered.types.iter().filter(of_version);
-        let defined = self.definitions(group).filter_map(move |definition| definition.served(version));
-        registered.chain(defined).map(|served| &***served)
+        let of_crds = self.crds(group).filter_map(move |crd| crd.served(version));
+        registered.chain(of_crds).map(|served| &***served)
     }
 }

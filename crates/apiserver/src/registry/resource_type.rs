@@ -1,4 +1,4 @@
-//! A resource type: one entry of the registry, built-in or custom alike.
+//! A resource type: one entry of the registry, built-in or custom.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use kinds::conversion::Conversion;
 use model::Resource;
 use model::error::{Error, FieldError};
 
-use super::custom::View;
+use super::custom::CrdVersion;
 use super::strategy::{Plain, Strategy};
 use super::table::{NameAndAge, TableRenderer};
 use crate::request::negotiate::Offer;
@@ -14,7 +14,7 @@ use crate::request::path::ResourcePath;
 use crate::request::verb::{Verb, Verbs};
 use crate::reviews::Review;
 
-/// Everything the server knows about a resource in one version. A plain value: make one, change fields, register it.
+/// A resource in one version. A plain value: create one, change fields, register it.
 #[derive(Clone)]
 pub struct ResourceType {
     /// Empty for the core group.
@@ -31,52 +31,52 @@ pub struct ResourceType {
     pub short_names: Vec<String>,
     /// For instance `all`.
     pub categories: Vec<String>,
-    /// Whether objects live in a namespace.
+    /// Whether it is namespaced.
     pub namespaced: bool,
-    /// What may be done with it: any combination.
+    /// The supported verbs.
     pub verbs: Verbs,
-    /// The parts that are read or written by themselves, in the order of their names.
+    /// The subresources, ordered by name.
     pub subresources: Vec<Subresource>,
-    /// Where its objects are those of another type, or of another version of it.
+    /// The stored form, if it differs from this type.
     pub stored_as: Option<StoredAs>,
-    /// Whether a deletion is answered with the object that is gone, instead of a `Status`.
+    /// Whether a delete returns the object instead of a `Status`.
     pub shows_deleted: bool,
-    /// Whether bodies may be protobuf.
+    /// Whether it supports protobuf.
     pub protobuf: bool,
-    /// What is checked, completed and computed when objects are written.
+    /// The hooks of a write.
     pub strategy: Arc<dyn Strategy>,
-    /// Answers its objects, none of which is stored then.
+    /// Serves a review kind, whose objects are not stored.
     pub review: Option<Arc<dyn Review>>,
-    /// How objects look as rows.
+    /// The table columns.
     pub table: Arc<dyn TableRenderer>,
-    /// What a definition says of it, where it comes from one.
-    pub custom: Option<View>,
+    /// The CRD version, for custom types.
+    pub custom: Option<CrdVersion>,
 }
 
-/// The stored form of objects that several types, or several versions of one, show each in its own way.
+/// The stored form of objects that several types or versions share.
 #[derive(Clone, Debug)]
 pub struct StoredAs {
-    /// The group that the objects are stored under.
+    /// The group of the stored objects.
     pub group: String,
-    /// The version whose shape they are stored in.
+    /// The version of the stored objects.
     pub version: String,
-    /// How that differs from this version; `None` where the fields are the same.
+    /// The conversion from the stored form; `None` if the fields are the same.
     pub conversion: Option<&'static Conversion>,
 }
 
-/// A part of an object with a path of its own.
+/// A subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
     /// Its name in the path.
     pub name: String,
-    /// Group, version and kind of what it gives; `None` for the object itself.
+    /// Group, version and kind of its object; `None` for the parent type.
     pub kind: Option<(String, String, String)>,
-    /// What may be done with it.
+    /// The supported verbs.
     pub verbs: Verbs,
 }
 
 impl Subresource {
-    /// The status, which is read, updated and patched apart from the rest.
+    /// The status subresource: get, update, patch.
     pub fn status() -> Self {
         let verbs = Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]);
         Self { name: "status".to_owned(), kind: None, verbs }
@@ -84,7 +84,7 @@ impl Subresource {
 }
 
 impl ResourceType {
-    /// A namespaced type with all verbs, no rules of its own, and names made from its kind.
+    /// A namespaced type with all verbs, without rules, and with names derived from its kind.
     pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -129,22 +129,22 @@ impl ResourceType {
         }
     }
 
-    /// Under which name its objects are stored.
+    /// The resource in the store.
     pub fn resource(&self) -> Resource {
         Resource::new(self.stored_as.as_ref().map_or(&self.group, |stored| &stored.group), &self.plural)
     }
 
-    /// How its fields differ from those that are stored, if they do.
+    /// The conversion from the stored form, if the fields differ.
     pub fn conversion(&self) -> Option<&'static Conversion> {
         self.stored_as.as_ref().and_then(|stored| stored.conversion)
     }
 
-    /// In which encodings bodies may come and go.
+    /// The supported media types.
     pub fn offer(&self) -> Offer {
         Offer { protobuf: self.protobuf, tables: self.review.is_none(), metadata: true }
     }
 
-    /// What may be done at a path below an object, or with the object itself (an empty name); `None`: there is no such path.
+    /// The verbs of a subresource, or of the object itself (empty name); `None` if there is no such subresource.
     pub fn verbs_of(&self, subresource: &str) -> Option<Verbs> {
         if subresource.is_empty() {
             return Some(self.verbs);
@@ -152,44 +152,44 @@ impl ResourceType {
         self.subresources.iter().find(|sub| sub.name == subresource).map(|sub| sub.verbs)
     }
 
-    /// Whether it is the type of the namespaces themselves.
+    /// Whether it is the type of Namespaces.
     pub fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.plural == "namespaces"
     }
 
-    /// Whether it is the type of the definitions of others.
-    pub fn is_definition(&self) -> bool {
+    /// Whether it is the type of CRDs.
+    pub fn is_crd(&self) -> bool {
         self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
-    /// Whether it is the type of parts of the control plane, none of which is stored.
+    /// Whether it is the type of ComponentStatuses, which are not stored.
     pub fn is_component_status(&self) -> bool {
         self.group.is_empty() && self.plural == "componentstatuses"
     }
 
-    /// Whether it is the type of bindings, none of which is stored: they give pods to nodes.
+    /// Whether it is the type of Bindings, which are not stored.
     pub fn is_binding(&self) -> bool {
         self.group.is_empty() && self.kind == "Binding"
     }
 
-    /// Whether its objects are kept, and not only answered.
+    /// Whether its objects are stored.
     pub fn is_stored(&self) -> bool {
         self.review.is_none() && !self.is_binding() && !self.is_component_status()
     }
 
-    /// "There is no such object."
+    /// A 404 for this name.
     pub fn not_found(&self, name: &str) -> Error {
         Error::NotFound { group: self.group.clone(), resource: self.plural.clone(), name: name.to_owned() }
     }
 
-    /// "This breaks these rules."
+    /// A 422 with field errors.
     pub fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Error {
-        // The rules are those of the stored form, and Kubernetes says so.
+        // Kubernetes names the group of the stored form.
         let group = self.stored_as.as_ref().map_or(&self.group, |stored| &stored.group).clone();
         Error::Invalid { group, kind: self.kind.clone(), name: name.to_owned(), errors }
     }
 
-    /// "Somebody else was faster", in the words of the reason given.
+    /// A 409 with this message.
     pub fn conflict(&self, name: &str, message: impl Into<String>) -> Error {
         Error::Conflict {
             group: self.group.clone(),
@@ -199,12 +199,12 @@ impl ResourceType {
         }
     }
 
-    /// Whether a path has the shape that its scope asks for: a namespace for one object of a namespaced type, none else.
-    pub fn fits(&self, place: &ResourcePath) -> bool {
+    /// Whether a path fits the scope: a namespaced object needs a namespace, other types must have none.
+    pub fn fits(&self, path: &ResourcePath) -> bool {
         if self.namespaced {
-            place.name.is_empty() || !place.namespace.is_empty()
+            path.name.is_empty() || !path.namespace.is_empty()
         } else {
-            self.is_namespace() || place.namespace.is_empty()
+            self.is_namespace() || path.namespace.is_empty()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A resource type, with what every request to it needs made ready.
+//! A registered resource type, with precomputed data for requests.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -11,20 +11,20 @@ use model::{Encoded, Resource, Revision, json};
 use store::Stored;
 
 use super::{Object, ResourceType};
-use crate::admission::Plan;
+use crate::admission::ResourcePlugins;
 
-/// A resource type, with what every request to it needs made ready.
+/// A registered resource type, with precomputed data for requests.
 pub struct Served {
     resource_type: ResourceType,
-    /// Under which name its objects are stored.
+    /// The resource in the store.
     pub resource: Resource,
-    /// A number of its own among all that show the same stored objects.
+    /// Unique among the types of the same stored objects.
     pub view: u32,
-    /// How an object begins on the wire. Objects are stored without kind, and without version or with the one that they are
-    /// stored in, so that a list shows them as Kubernetes does and several versions can be views of the same bytes.
+    /// The first bytes of an object in JSON: kind and apiVersion. Stored objects lack them, so that lists look as in
+    /// Kubernetes and several versions share the same bytes.
     pub opening: Bytes,
-    /// Which plugins have something to say about it.
-    pub(crate) admission: OnceLock<Plan>,
+    /// The admission plugins of the type.
+    pub(crate) admission: OnceLock<ResourcePlugins>,
 }
 
 impl Served {
@@ -38,12 +38,12 @@ impl Served {
         Self { resource, view, opening: opening.into(), admission, resource_type }
     }
 
-    /// A type that no path leads to, of objects that are made of others.
-    pub(crate) fn alone(resource_type: ResourceType) -> Self {
+    /// A type without a path, for subresource objects.
+    pub(crate) fn without_path(resource_type: ResourceType) -> Self {
         Self::new(resource_type, 0)
     }
 
-    /// Stored bytes in the shape of this version; only where that differs are they parsed.
+    /// Stored bytes in this version. Parsed only if the version differs.
     pub(crate) fn shown<'a>(&self, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
         let Some(conversion) = self.conversion() else { return Ok(Cow::Borrowed(stored)) };
         let mut object = parse(stored)?;
@@ -53,7 +53,7 @@ impl Served {
 }
 
 impl Served {
-    /// A stored object as a tree, in this version. Only writes and transformations pay for this.
+    /// Parses a stored object in this version. Only writes and conversions need this.
     pub(crate) async fn read(&self, stored: &Stored) -> Result<Object, Error> {
         match &self.custom {
             Some(view) => view.open(&stored.value, stored.revision).await,
@@ -61,7 +61,8 @@ impl Served {
         }
     }
 
-    /// As [`Served::read`], for who need not know who manages its fields, which is half of many objects: they may be missing.
+    /// Like [`Served::read`], but may drop managedFields, which is half the size of many objects. For callers that do not use
+    /// them.
     pub(crate) async fn read_unmanaged(&self, stored: &Stored) -> Result<Object, Error> {
         match &self.custom {
             Some(view) => view.open(&stored.value, stored.revision).await,
@@ -69,12 +70,12 @@ impl Served {
         }
     }
 
-    /// Whether a stored object is read as it is stored. One that was stored before its definition changed may be read otherwise.
+    /// Whether a stored object needs no conversion. An object stored before its CRD changed may need one.
     pub(crate) fn reads_as_stored(&self, stored: &Stored) -> bool {
         self.custom.as_ref().is_none_or(|view| view.fits(&stored.value, stored.revision))
     }
 
-    /// Stored bytes as those of this version. Of a type without a definition all versions are views of the same bytes.
+    /// Stored bytes in this version. All versions of a built-in type share the same bytes.
     pub(crate) async fn of_version(&self, value: Bytes, revision: Revision) -> Result<Bytes, Error> {
         match &self.custom {
             Some(view) if !view.fits(&value, revision) => view.opened(&value, revision).await,
@@ -82,7 +83,7 @@ impl Served {
         }
     }
 
-    /// As [`Served::of_version`], for many.
+    /// Like [`Served::of_version`] for many objects.
     pub(crate) async fn all_of_version(&self, mut items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
         if let Some(view) = &self.custom {
             view.open_all(&mut items).await?;
@@ -90,17 +91,17 @@ impl Served {
         Ok(items)
     }
 
-    /// An object of this version as it is stored.
+    /// Encodes an object of this version.
     pub(crate) async fn sealed(&self, object: &Object) -> Result<Encoded, Error> {
         self.sealed_with(object, own_managers(object).as_deref()).await
     }
 
-    /// An object that was prepared and validated, as it is read once it is stored.
+    /// The object as it reads after the write.
     pub(crate) fn completed<'a>(&self, object: &'a Object) -> Cow<'a, Object> {
         self.custom.as_ref().map_or(Cow::Borrowed(object), |view| view.completed(object))
     }
 
-    /// As [`Served::sealed`], with these managers in the place of those that it has.
+    /// Like [`Served::sealed`], with these managedFields.
     pub(crate) async fn sealed_with(
         &self,
         object: &Object,
@@ -118,8 +119,8 @@ fn parse(stored: &[u8]) -> Result<Object, Error> {
 }
 
 fn unreadable(error: serde_json::Error) -> Error {
-    tracing::error!(%error, "a stored object cannot be read");
-    Error::Internal { message: "a stored object cannot be read".to_owned() }
+    tracing::error!(%error, "cannot parse a stored object");
+    Error::Internal { message: "cannot parse a stored object".to_owned() }
 }
 
 impl Deref for Served {

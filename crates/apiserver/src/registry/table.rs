@@ -1,11 +1,11 @@
-//! How objects look as rows of a table.
+//! Tables: the columns of `kubectl get`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::strategy::Object;
 
-/// Draws objects as rows.
+/// Renders objects as table rows.
 pub trait TableRenderer: Send + Sync {
     /// The `columnDefinitions` of the table.
     fn columns(&self) -> Vec<Value>;
@@ -14,7 +14,7 @@ pub trait TableRenderer: Send + Sync {
     fn cells(&self, object: &Object, now: Timestamp) -> Vec<Value>;
 }
 
-/// What every type has: its name and when it was made.
+/// The default columns: name and age.
 pub struct NameAndAge;
 
 impl TableRenderer for NameAndAge {

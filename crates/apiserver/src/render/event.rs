@@ -1,4 +1,4 @@
-//! The frame around the events of a watch, in each form. A change is encoded once per form, for all watchers.
+//! Encoding of watch events. An event is encoded once per form, for all watchers.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::message::Messages;
 use super::view::{self, Include};
 use super::{not_encoded, parse};
 use crate::registry::{Served, custom};
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::verbs::Call;
 
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// About what an event needs beside its object.
+/// The size of an event beside its object, for buffers.
 const FRAME: usize = 128;
 
 /// The `type` of an event.
@@ -44,19 +44,19 @@ impl EventName {
     }
 }
 
-/// How the events of one watch are written.
+/// The encoder of one watch.
 pub(crate) struct EventFrame {
     resource_type: Arc<Served>,
     form: Form,
     include: Include,
-    /// The first table of a stream names its columns, the others do not.
+    /// Only the first table of a watch has columns.
     columns_sent: bool,
 }
 
 impl EventFrame {
-    /// The frame that a call asks for.
+    /// The encoder for a request.
     pub fn new(call: &Call) -> Result<Self, Error> {
-        // A stream is JSON or protobuf; there is no stream of YAML documents.
+        // Watches are JSON or protobuf; there is no YAML stream.
         if call.form.encoding == Encoding::Yaml {
             return Err(Error::NotAcceptable {
                 accepted: vec![
@@ -66,7 +66,8 @@ impl EventFrame {
             });
         }
         let form = Form { pretty: false, ..call.form };
-        let include = if call.form.view == View::Table { Include::of(call)? } else { Include::Metadata };
+        let include =
+            if call.form.view == Representation::Table { Include::of(call)? } else { Include::Metadata };
         Ok(Self { resource_type: call.resource_type.clone(), form, include, columns_sent: false })
     }
 
@@ -78,7 +79,7 @@ impl EventFrame {
         }
     }
 
-    /// A change as bytes, from the shared cache where the form allows it.
+    /// Encodes an event, or takes it from the shared cache.
     pub async fn shared(&mut self, event: &Event) -> Result<Bytes, Error> {
         let name = match event.kind {
             EventKind::Added => EventName::Added,
@@ -86,9 +87,9 @@ impl EventFrame {
             EventKind::Deleted => EventName::Deleted,
         };
         let value = event.value();
-        let fits = |view: &custom::View| view.fits(&value, event.change.revision);
+        let fits = |view: &custom::CrdVersion| view.fits(&value, event.change.revision);
         let fits = self.resource_type.custom.as_ref().is_none_or(fits);
-        if self.form.view == View::Table || !fits {
+        if self.form.view == Representation::Table || !fits {
             let value = self.resource_type.of_version(value, event.change.revision).await?;
             let mut out = Vec::new();
             self.write_stored(&mut out, name, &value)?;
@@ -103,9 +104,9 @@ impl EventFrame {
         }))
     }
 
-    /// A stored object as an event.
+    /// Encodes a stored object as an event.
     pub fn write_stored(&mut self, out: &mut Vec<u8>, name: EventName, stored: &[u8]) -> Result<(), Error> {
-        if self.form.view != View::Table {
+        if self.form.view != Representation::Table {
             return self.write(out, name, stored);
         }
         let object = parse(stored)?;
@@ -134,22 +135,22 @@ impl EventFrame {
         self.write_stored(out, EventName::Bookmark, &stored)
     }
 
-    /// An error inside a running watch: its last event.
+    /// The error event that ends a watch.
     pub fn error(&self, error: &Error) -> Bytes {
         let mut out = Vec::new();
         if let Err(failed) = self.write_value(&mut out, EventName::Error, &error.status()) {
-            tracing::error!(%failed, "an error event cannot be encoded");
+            tracing::error!(%failed, "cannot encode an error event");
         }
         out.into()
     }
 
-    /// An object that is shown as no table.
+    /// Encodes an object, whole or its metadata.
     fn write(&self, out: &mut Vec<u8>, name: EventName, stored: &[u8]) -> Result<(), Error> {
         if self.form.encoding == Encoding::Protobuf {
             return Messages::new(&self.resource_type, self.form.view).event(name.as_str(), stored, out);
         }
         write_json(out, name, |out| {
-            if self.form.view == View::Metadata {
+            if self.form.view == Representation::Metadata {
                 return view::write_metadata(out, stored);
             }
             view::write_whole(out, &self.resource_type, &self.resource_type.shown(stored)?);
@@ -166,16 +167,16 @@ impl EventFrame {
         write_json(out, name, |out| serde_json::to_writer(out, object).map_err(not_encoded))
     }
 
-    /// Forms that give the same bytes share a slot.
+    /// The cache slot; forms with the same bytes share one.
     fn slot(&self, name: EventName) -> u32 {
         let encoding = match self.form.encoding {
             Encoding::Json | Encoding::Yaml => 0,
             Encoding::Protobuf => 1,
         };
         let view = match self.form.view {
-            View::Whole => 0,
-            View::Metadata => 1,
-            View::Table => 2,
+            Representation::Whole => 0,
+            Representation::Metadata => 1,
+            Representation::Table => 2,
         };
         ((self.resource_type.view * 2 + encoding) * 3 + view) * 3 + name as u32
     }

@@ -1,10 +1,10 @@
-//! The frame around the objects of a list, in each form.
+//! Encoding of lists.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::Response;
-use kinds::protobuf::{ENVELOPE_END, Encoder};
+use kinds::protobuf::{ENVELOPE_END, Encoder, TypeMeta};
 use kinds::schema;
 use model::Revision;
 use model::error::Error;
@@ -15,10 +15,10 @@ use super::view::{self, Include};
 use super::{encode, not_encoded, parse, respond};
 use crate::body::{Aborted, Body};
 use crate::registry::Served;
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::verbs::{Call, ListMetadata};
 
-/// How a list is written.
+/// The encoder of a list.
 #[derive(Clone)]
 pub(crate) struct ListFrame {
     resource_type: Arc<Served>,
@@ -27,42 +27,42 @@ pub(crate) struct ListFrame {
 }
 
 impl ListFrame {
-    /// The frame that a call asks for.
+    /// The encoder for a request.
     pub fn new(call: &Call) -> Self {
         Self { resource_type: call.resource_type.clone(), form: call.form, include: Include::of(call) }
     }
 
-    /// Whether it can be written piece by piece. The other encodings need the whole list first.
+    /// Whether the list can be streamed. Other encodings need the whole list first.
     pub fn streams(&self) -> bool {
         self.form.encoding == Encoding::Json && !self.form.pretty && self.include.is_ok()
     }
 
-    /// An answer with this body.
+    /// A response with this body.
     pub fn response(&self, body: Body) -> Response<Body> {
         respond(self.form.encoding.media_type(), body)
     }
 
-    /// What stands before the first object.
+    /// The bytes before the first item.
     pub fn opening(&self) -> Bytes {
         let (kind, version) = self.kind();
         let (columns, items) = match self.form.view {
-            View::Table => {
+            Representation::Table => {
                 let columns = Value::from(self.resource_type.table.columns());
                 (format!("\"columnDefinitions\":{columns},"), "rows")
             }
-            View::Whole | View::Metadata => (String::new(), "items"),
+            Representation::Whole | Representation::Metadata => (String::new(), "items"),
         };
         format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",{columns}\"{items}\":[").into()
     }
 
-    /// One object.
+    /// Encodes one item.
     pub fn write_item(&self, out: &mut BytesMut, stored: &[u8]) -> Result<(), Error> {
-        if self.form.view == View::Metadata {
+        if self.form.view == Representation::Metadata {
             return view::write_metadata(out, stored);
         }
-        if self.form.view == View::Whole {
+        if self.form.view == Representation::Whole {
             let shown = self.resource_type.shown(stored)?;
-            // Built-in lists leave kind and version out of their items; custom resources have them.
+            // Items of built-in types omit kind and apiVersion; custom objects have them.
             if self.resource_type.protobuf {
                 out.extend_from_slice(&shown);
             } else {
@@ -75,14 +75,14 @@ impl ListFrame {
         Ok(())
     }
 
-    /// What stands behind the last object.
+    /// The bytes after the last item.
     pub fn closing(&self, metadata: &ListMetadata) -> Bytes {
         format!("],\"metadata\":{}}}", Value::from(self.metadata(metadata))).into()
     }
 
-    /// A list that is read as a whole before it is written.
+    /// A list that is read completely before it is encoded.
     pub fn collect(&self) -> Collected<'_> {
-        let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != View::Table;
+        let is_message = self.form.encoding == Encoding::Protobuf && self.form.view != Representation::Table;
         let items = if is_message {
             Items::Messages(Messages::new(&self.resource_type, self.form.view), Vec::new())
         } else {
@@ -94,7 +94,7 @@ impl ListFrame {
     fn of_trees(&self, values: Vec<Value>, metadata: Map<String, Value>) -> Result<Response<Body>, Error> {
         let (kind, version) = self.kind();
         let mut list = json!({"kind": kind, "apiVersion": version, "metadata": metadata});
-        if self.form.view == View::Table {
+        if self.form.view == Representation::Table {
             list["columnDefinitions"] = self.resource_type.table.columns().into();
             list["rows"] = values.into();
         } else {
@@ -103,7 +103,7 @@ impl ListFrame {
         Ok(self.response(Body::from(encode(self.form, &list)?)))
     }
 
-    /// The length of a list stands in front of it, so that its pieces go out when all of them are there.
+    /// A protobuf list is prefixed by its length, so it is sent after all items are encoded.
     fn of_messages(
         &self,
         mut pieces: Vec<Vec<u8>>,
@@ -112,8 +112,9 @@ impl ListFrame {
         let (kind, version) = self.kind();
         let length = pieces.iter().map(Vec::len).sum();
         let mut encoder = Encoder::new(schema::builtin());
-        let opening =
-            encoder.list_opening((&version, &kind), &metadata.into(), length).map_err(not_encoded)?;
+        let opening = encoder
+            .list_opening(TypeMeta::new(&version, &kind), &metadata.into(), length)
+            .map_err(not_encoded)?;
         match pieces.first_mut() {
             Some(first) => drop(first.splice(0..0, opening)),
             None => pieces.push(opening),
@@ -130,21 +131,25 @@ impl ListFrame {
 
     fn item(&self, stored: &[u8]) -> Result<Value, Error> {
         match self.form.view {
-            View::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
-            View::Whole => parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?)),
-            View::Metadata => parse(&view::metadata_of(stored)?),
-            View::Table => Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?)),
+            Representation::Whole if self.resource_type.protobuf => parse(&self.resource_type.shown(stored)?),
+            Representation::Whole => {
+                parse(&view::whole(&self.resource_type, &self.resource_type.shown(stored)?))
+            }
+            Representation::Metadata => parse(&view::metadata_of(stored)?),
+            Representation::Table => {
+                Ok(view::row_of(&self.resource_type, self.include.clone()?, &parse(stored)?))
+            }
         }
     }
 
     fn metadata(&self, metadata: &ListMetadata) -> Map<String, Value> {
         let mut out = Map::new();
-        // What is not stored has no version.
+        // A list of unstored objects has no resourceVersion.
         if metadata.revision != Revision::ZERO {
             out.insert("resourceVersion".to_owned(), metadata.revision.to_string().into());
         }
-        // Lists of custom objects have a token even if it is empty.
-        let is_custom = self.resource_type.custom.is_some() && self.form.view == View::Whole;
+        // Lists of custom objects have a continue field even if it is empty.
+        let is_custom = self.resource_type.custom.is_some() && self.form.view == Representation::Whole;
         if let Some(token) = metadata.continue_token.as_deref().or(is_custom.then_some("")) {
             out.insert("continue".to_owned(), token.into());
         }
@@ -157,14 +162,14 @@ impl ListFrame {
     fn kind(&self) -> (String, String) {
         let of_meta = |kind: &str| (kind.to_owned(), METADATA.0.to_owned());
         match self.form.view {
-            View::Whole => (self.resource_type.list_kind(), self.resource_type.api_version()),
-            View::Metadata => of_meta("PartialObjectMetadataList"),
-            View::Table => of_meta("Table"),
+            Representation::Whole => (self.resource_type.list_kind(), self.resource_type.api_version()),
+            Representation::Metadata => of_meta("PartialObjectMetadataList"),
+            Representation::Table => of_meta("Table"),
         }
     }
 }
 
-/// A list that is read as a whole before it is written.
+/// A list that is read completely before it is encoded.
 pub(crate) struct Collected<'f> {
     frame: &'f ListFrame,
     items: Items<'f>,
@@ -172,7 +177,7 @@ pub(crate) struct Collected<'f> {
 
 enum Items<'f> {
     Values(Vec<Value>),
-    /// One piece for each time that something was added.
+    /// One chunk per call of `add`.
     Messages(Messages<'f>, Vec<Vec<u8>>),
 }
 
@@ -196,7 +201,7 @@ impl Collected<'_> {
         Ok(())
     }
 
-    /// The answer.
+    /// The response.
     pub fn finish(self, metadata: &ListMetadata) -> Result<Response<Body>, Error> {
         let metadata = self.frame.metadata(metadata);
         match self.items {

@@ -1,62 +1,62 @@
-//! Stored objects as protobuf: from their bytes, without a tree.
+//! Protobuf encoding of stored objects, directly from their bytes.
 
 use std::borrow::Cow;
 
-use kinds::protobuf::{EncodeError, Encoder};
+use kinds::protobuf::{EncodeError, Encoder, TypeMeta};
 use kinds::schema;
 use model::error::Error;
 
 use super::not_encoded;
 use crate::registry::Served;
-use crate::request::negotiate::View;
+use crate::request::negotiate::Representation;
 
-/// The type of an object of which only the metadata is shown: apiVersion and kind.
+/// apiVersion and kind of metadata-only objects.
 pub const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
 
-/// Writes objects of a resource type, whole or their metadata. There are no tables here.
+/// Encodes objects of a resource type, whole or their metadata. Tables have no protobuf form.
 pub struct Messages<'s> {
     served: &'s Served,
-    view: View,
+    view: Representation,
     api_version: String,
     encoder: Encoder<'static>,
 }
 
 impl<'s> Messages<'s> {
-    pub fn new(served: &'s Served, view: View) -> Self {
+    pub fn new(served: &'s Served, view: Representation) -> Self {
         let api_version = match view {
-            View::Metadata => METADATA.0.to_owned(),
-            View::Whole | View::Table => served.api_version(),
+            Representation::Metadata => METADATA.0.to_owned(),
+            Representation::Whole | Representation::Table => served.api_version(),
         };
         Self { served, view, api_version, encoder: Encoder::new(schema::builtin()) }
     }
 
-    /// One object as an answer.
+    /// Encodes a response object.
     pub fn object(&mut self, stored: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(stored.len());
         self.write(stored, |encoder, of, json| encoder.object(of, json, &mut out))?;
         Ok(out)
     }
 
-    /// One object of a list.
+    /// Encodes a list item.
     pub fn item(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.write(stored, |encoder, of, json| encoder.item(of, json, out))
     }
 
-    /// One object in an event of a watch.
+    /// Encodes a watch event.
     pub fn event(&mut self, event: &str, stored: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.write(stored, |encoder, of, json| encoder.event(event, of, json, out))
     }
 
-    /// The type of the metadata has no field for the rest of an object: nobody has to take it away.
+    /// PartialObjectMetadata has no field for the rest of the object, which is therefore skipped.
     fn write(
         &mut self,
         stored: &[u8],
-        write: impl FnOnce(&mut Encoder, (&str, &str), &[u8]) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Encoder, TypeMeta<'_>, &[u8]) -> Result<(), EncodeError>,
     ) -> Result<(), Error> {
         let (kind, json) = match self.view {
-            View::Metadata => (METADATA.1, Cow::Borrowed(stored)),
-            View::Whole | View::Table => (&*self.served.kind, self.served.shown(stored)?),
+            Representation::Metadata => (METADATA.1, Cow::Borrowed(stored)),
+            Representation::Whole | Representation::Table => (&*self.served.kind, self.served.shown(stored)?),
         };
-        write(&mut self.encoder, (&self.api_version, kind), &json).map_err(not_encoded)
+        write(&mut self.encoder, TypeMeta::new(&self.api_version, kind), &json).map_err(not_encoded)
     }
 }

@@ -1,4 +1,4 @@
-//! From stored bytes to the form that a client asked for. Whole JSON objects are spliced, never parsed.
+//! Encoding of responses in the negotiated form. Whole JSON objects are spliced from stored bytes, never parsed.
 
 mod event;
 mod list;
@@ -23,23 +23,25 @@ pub(crate) use list::ListFrame;
 use self::message::Messages;
 use crate::body::Body;
 use crate::registry::Object;
-use crate::request::negotiate::{Encoding, Form, View};
+use crate::request::negotiate::{Encoding, Form, Representation};
 use crate::request::query::Query;
 use crate::verbs::{Call, ListMetadata};
 
-/// An answer with one object.
+/// A response with one object.
 pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<Response<Body>, Error> {
     let resource_type = &call.resource_type;
     let bytes = match (call.form.view, call.form.encoding) {
-        (View::Table, _) => {
+        (Representation::Table, _) => {
             let rows = vec![view::row(call, &parse(stored)?)?];
             encode(call.form, &view::table(resource_type, &view::version_of(stored)?, rows))?
         }
         (view, Encoding::Protobuf) => Messages::new(resource_type, view).object(stored)?.into(),
         (view, encoding) => {
             let text = match view {
-                View::Metadata => view::metadata_of(stored)?,
-                View::Whole | View::Table => view::whole(resource_type, &resource_type.shown(stored)?),
+                Representation::Metadata => view::metadata_of(stored)?,
+                Representation::Whole | Representation::Table => {
+                    view::whole(resource_type, &resource_type.shown(stored)?)
+                }
             };
             let is_done = encoding == Encoding::Json && !call.form.pretty;
             if is_done { text } else { encode(call.form, &parse(&text)?)? }
@@ -50,14 +52,14 @@ pub(crate) fn object(call: &Call, status: StatusCode, stored: &Bytes) -> Result<
     Ok(response)
 }
 
-/// An answer with a `Status` that is no error.
+/// A response with a successful `Status`.
 pub(crate) fn status(call: &Call, status: &Value) -> Result<Response<Body>, Error> {
-    // There is no table of a Status.
-    let form = Form { view: View::Whole, ..call.form };
+    // A Status has no table.
+    let form = Form { view: Representation::Whole, ..call.form };
     Ok(respond(form.encoding.media_type(), encode(form, status)?))
 }
 
-/// The answer to what makes no object: it is done.
+/// The success `Status` of requests without an object.
 pub(crate) fn done(call: &Call) -> Result<Response<Body>, Error> {
     let code = StatusCode::CREATED;
     let done = json!({
@@ -68,7 +70,7 @@ pub(crate) fn done(call: &Call) -> Result<Response<Body>, Error> {
     Ok(response)
 }
 
-/// An answer with a list of which all objects are at hand.
+/// A response with a list in memory.
 pub(crate) fn list(call: &Call, metadata: &ListMetadata, items: Vec<Bytes>) -> Result<Response<Body>, Error> {
     let frame = ListFrame::new(call);
     let mut collected = frame.collect();
@@ -76,7 +78,7 @@ pub(crate) fn list(call: &Call, metadata: &ListMetadata, items: Vec<Bytes>) -> R
     collected.finish(metadata)
 }
 
-/// An object that was never written, for dry runs: it has no resourceVersion.
+/// An unstored object, for dry runs: it has no resourceVersion.
 pub(crate) fn without_version(object: &Object, tracked: &Tracked) -> Bytes {
     let mut object = object.clone();
     crate::verbs::forget_version(&mut object);
@@ -84,7 +86,7 @@ pub(crate) fn without_version(object: &Object, tracked: &Tracked) -> Bytes {
     serde_json::to_vec(&object).expect("a JSON value always encodes").into()
 }
 
-/// A value in the encoding that the client asked for.
+/// Encodes a value in the negotiated form.
 pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
     Ok(match form.encoding {
         Encoding::Json => to_json(form, value)?,
@@ -93,18 +95,18 @@ pub(crate) fn encode(form: Form, value: &Value) -> Result<Bytes, Error> {
     })
 }
 
-/// A value as JSON, its fields in their order.
+/// Encodes a value as JSON, in its field order.
 pub(crate) fn to_json(form: Form, value: &impl Serialize) -> Result<Bytes, Error> {
     let encoded = if form.pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
     encoded.map(Bytes::from).map_err(not_encoded)
 }
 
-/// "This cannot be written."
+/// An encoding failure as 500.
 pub(crate) fn not_encoded(reason: impl Display) -> Error {
     Error::Internal { message: format!("the answer cannot be encoded: {reason}") }
 }
 
-/// An answer of these bytes.
+/// A response with these bytes.
 pub(crate) fn respond(media_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(bytes.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -112,7 +114,7 @@ pub(crate) fn respond(media_type: &'static str, bytes: impl Into<Body>) -> Respo
     response
 }
 
-/// People with curl or a browser get indented JSON, as from Kubernetes.
+/// curl and browsers get indented JSON, as in Kubernetes.
 pub(crate) fn wants_pretty(query: &Query, headers: &HeaderMap) -> bool {
     query.optional_flag("pretty").unwrap_or_else(|| {
         let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("");
@@ -125,6 +127,6 @@ fn parse(bytes: &[u8]) -> Result<Value, Error> {
 }
 
 fn unreadable(error: impl Display) -> Error {
-    tracing::error!(%error, "a stored object cannot be read");
-    Error::Internal { message: "a stored object cannot be read".to_owned() }
+    tracing::error!(%error, "cannot parse a stored object");
+    Error::Internal { message: "cannot parse a stored object".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Views of an object: all of it, its metadata, a row of a table.
+//! Representations of an object: whole, metadata, table row.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use model::encoded::split_version;
@@ -11,14 +11,14 @@ use super::unreadable;
 use crate::registry::{ResourceType, Served};
 use crate::verbs::Call;
 
-/// The whole object as clients see it: kind and version go in front of the bytes that [`Served::shown`] gives.
+/// The whole object: kind and apiVersion before the bytes of [`Served::shown`].
 pub fn whole(served: &Served, shown: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(served.opening.len() + shown.len());
     write_whole(&mut out, served, shown);
     out.freeze()
 }
 
-/// As [`whole`], into a buffer.
+/// Like [`whole`], into a buffer.
 pub fn write_whole(out: &mut impl BufMut, served: &Served, shown: &[u8]) {
     out.put_slice(&served.opening);
     out.put_slice(split_version(shown).1);
@@ -31,7 +31,7 @@ pub fn metadata_of(stored: &[u8]) -> Result<Bytes, Error> {
     Ok(out.freeze())
 }
 
-/// As [`metadata_of`], into a buffer.
+/// Like [`metadata_of`], into a buffer.
 pub fn write_metadata(out: &mut impl BufMut, stored: &[u8]) -> Result<(), Error> {
     let mut outline = Outline::default();
     let object = outline.read(stored).map_err(unreadable)?;
@@ -52,7 +52,7 @@ pub fn metadata(object: &Value) -> Value {
     })
 }
 
-/// How much of its object a row carries.
+/// The object that a row includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Include {
     /// Nothing.
@@ -64,7 +64,7 @@ pub enum Include {
 }
 
 impl Include {
-    /// Reads `includeObject`.
+    /// Parses `includeObject`.
     pub fn of(call: &Call) -> Result<Self, Error> {
         match call.query.text("includeObject") {
             "" | "Metadata" => Ok(Self::Metadata),
@@ -82,12 +82,12 @@ impl Include {
     }
 }
 
-/// One object as a row.
+/// One object as a table row.
 pub fn row(call: &Call, object: &Value) -> Result<Value, Error> {
     Ok(row_of(&call.resource_type, Include::of(call)?, object))
 }
 
-/// As [`row`], without a call.
+/// Like [`row`], without a call.
 pub fn row_of(resource_type: &ResourceType, include: Include, object: &Value) -> Value {
     let empty = serde_json::Map::new();
     let fields = object.as_object().unwrap_or(&empty);

@@ -1,4 +1,4 @@
-//! What a list or watch asks for, read from the query and checked as Kubernetes checks it.
+//! The parameters of lists and watches, parsed and checked as in Kubernetes.
 
 use model::Revision;
 use model::error::{Error, FieldError, quote};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::query::Query;
 
-/// How the `resourceVersion` of a list is meant.
+/// The meaning of `resourceVersion` in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionMatch {
     /// The state as of exactly this revision.
@@ -20,20 +20,20 @@ pub enum VersionMatch {
 /// Parameters of a list.
 #[derive(Clone, Debug)]
 pub struct ListOptions {
-    /// How fresh it must be.
+    /// The requested revision.
     pub version: VersionMatch,
-    /// At most so many objects; `None` for all.
+    /// The page size; `None` for all objects.
     pub limit: Option<usize>,
-    /// The token of the page before.
+    /// The continue token.
     pub continue_token: Option<String>,
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchStart {
-    /// With the present objects as ADDED, at least as fresh as this revision.
+    /// The present objects as ADDED events, at least as fresh as this revision.
     State(Revision),
-    /// With the changes behind this revision.
+    /// The changes after this revision.
     After(Revision),
     /// With the changes from now on.
     Now,
@@ -42,16 +42,16 @@ pub enum WatchStart {
 /// Parameters of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchOptions {
-    /// Where it begins.
+    /// The start of the watch.
     pub start: WatchStart,
-    /// Whether the client takes bookmarks.
+    /// `allowWatchBookmarks`.
     pub bookmarks: bool,
-    /// When the client wants it to end.
+    /// `timeoutSeconds`.
     pub timeout_seconds: Option<u64>,
 }
 
 impl ListOptions {
-    /// Reads and checks the parameters of a list.
+    /// Parses and checks the parameters of a list.
     pub fn from_query(query: &Query) -> Result<Self, Error> {
         check_combination(query, false)?;
         query.number("timeoutSeconds")?;
@@ -81,7 +81,7 @@ impl ListOptions {
 }
 
 impl WatchOptions {
-    /// Reads and checks the parameters of a watch.
+    /// Parses and checks the parameters of a watch.
     pub fn from_query(query: &Query) -> Result<Self, Error> {
         check_combination(query, true)?;
         let given = query.text("resourceVersion");
@@ -105,7 +105,7 @@ impl WatchOptions {
     }
 }
 
-/// Reads a `resourceVersion`; the error is Kubernetes' text for it.
+/// Parses a `resourceVersion`; the error is Kubernetes' message.
 pub fn parse_revision(text: &str) -> Result<Revision, String> {
     text.parse().map_err(|_| {
         format!(
@@ -115,7 +115,7 @@ pub fn parse_revision(text: &str) -> Result<Revision, String> {
     })
 }
 
-/// Which of `resourceVersion`, `resourceVersionMatch`, `continue` and `sendInitialEvents` go together.
+/// Checks the combination of `resourceVersion`, `resourceVersionMatch`, `continue` and `sendInitialEvents`.
 fn check_combination(query: &Query, watch: bool) -> Result<(), Error> {
     let version = query.text("resourceVersion");
     let matching = query.text("resourceVersionMatch");

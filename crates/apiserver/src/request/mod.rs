@@ -1,4 +1,4 @@
-//! A request, taken apart by pure functions: path, query, verb, content negotiation.
+//! Parsing of requests by pure functions: path, query, verb, content negotiation.
 
 pub mod list_options;
 pub mod negotiate;
@@ -12,16 +12,16 @@ use path::ResourcePath;
 use query::Query;
 use verb::Verb;
 
-/// Which verb a method means at a place; `None` where Kubernetes has no such method.
-pub fn verb(method: &Method, place: &ResourcePath, query: &Query) -> Option<Verb> {
-    let collection = place.name.is_empty();
+/// The verb of a method on a resource path; `None` if Kubernetes has none.
+pub fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<Verb> {
+    let collection = path.name.is_empty();
     match *method {
-        Method::GET if place.watch_prefix => Some(Verb::Watch),
-        _ if place.watch_prefix => None,
+        Method::GET if path.watch_prefix => Some(Verb::Watch),
+        _ if path.watch_prefix => None,
         Method::GET if collection && query.flag("watch") => Some(Verb::Watch),
         Method::GET if collection => Some(Verb::List),
         Method::GET => Some(Verb::Get),
-        Method::POST if collection || !place.subresource.is_empty() => Some(Verb::Create),
+        Method::POST if collection || !path.subresource.is_empty() => Some(Verb::Create),
         Method::PUT if !collection => Some(Verb::Update),
         Method::PATCH if !collection => Some(Verb::Patch),
         Method::DELETE if collection => Some(Verb::DeleteCollection),
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_by_its_old_path_is_only_read_and_nothing_has_a_head() {
+    fn the_legacy_watch_path_only_takes_get_and_no_path_takes_head() {
         let query = Query::parse("");
         let old = ResourcePath { watch_prefix: true, ..ResourcePath::default() };
         assert_eq!(verb(&Method::GET, &old, &query), Some(Verb::Watch));

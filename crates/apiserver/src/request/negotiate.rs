@@ -1,17 +1,17 @@
-//! Content negotiation: which form an answer takes, and in which form a body came.
+//! Content negotiation: the form of responses and the encoding of bodies.
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use model::error::Error;
 
-/// JSON on the wire.
+/// The media type of JSON.
 pub const JSON: &str = "application/json";
-/// YAML on the wire.
+/// The media type of YAML.
 pub const YAML: &str = "application/yaml";
-/// Kubernetes' protobuf envelope on the wire.
+/// The media type of Kubernetes' protobuf envelope.
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// How values are written down.
+/// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// `application/json`
@@ -42,49 +42,49 @@ impl Encoding {
     }
 }
 
-/// What of an object the client wants to see.
+/// The representation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum View {
-    /// All of it.
+pub enum Representation {
+    /// The whole object.
     Whole,
-    /// Rows with cells, as `kubectl get` prints them.
+    /// A table, as `kubectl get` prints it.
     Table,
     /// Its metadata only.
     Metadata,
 }
 
-/// The form of an answer.
+/// The negotiated form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
-    /// How it is written.
+    /// The encoding.
     pub encoding: Encoding,
-    /// What is shown.
-    pub view: View,
+    /// The representation.
+    pub view: Representation,
     /// Whether JSON is indented.
     pub pretty: bool,
 }
 
 impl Form {
-    /// Whole objects as compact JSON: what is stored, byte for byte.
-    pub const STORED: Self = Self { encoding: Encoding::Json, view: View::Whole, pretty: false };
+    /// Whole objects as compact JSON, as they are stored.
+    pub const STORED: Self = Self { encoding: Encoding::Json, view: Representation::Whole, pretty: false };
 }
 
-/// In which forms something can be had.
+/// The available forms of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Whether there is a protobuf form (never for custom resources).
+    /// Whether protobuf is available (never for custom resources).
     pub protobuf: bool,
-    /// Whether there are tables of it.
+    /// Whether tables are available.
     pub tables: bool,
-    /// Whether it has metadata that can be had alone.
+    /// Whether metadata alone is available.
     pub metadata: bool,
 }
 
 impl Offer {
-    /// In all encodings, as a whole.
+    /// All encodings of the whole object.
     pub const WHOLE: Self = Self { protobuf: true, tables: false, metadata: false };
 
-    /// The media types, as error messages list them.
+    /// The media types in error messages.
     pub fn media_types(self) -> Vec<String> {
         let mut all = vec![JSON.to_owned(), YAML.to_owned()];
         if self.protobuf {
@@ -93,20 +93,20 @@ impl Offer {
         all
     }
 
-    /// Metadata has a protobuf form whatever it is of, rows have none.
-    fn has(self, encoding: Encoding, view: View) -> bool {
+    /// Metadata has a protobuf form for every type, tables have none.
+    fn has(self, encoding: Encoding, view: Representation) -> bool {
         match view {
-            View::Whole => self.protobuf || encoding != Encoding::Protobuf,
-            View::Metadata => self.metadata,
-            View::Table => self.tables && encoding != Encoding::Protobuf,
+            Representation::Whole => self.protobuf || encoding != Encoding::Protobuf,
+            Representation::Metadata => self.metadata,
+            Representation::Table => self.tables && encoding != Encoding::Protobuf,
         }
     }
 }
 
-/// Chooses the form of an answer from the `Accept` header: the first clause that can be met. Only lists may become streams.
+/// Negotiates the form by the `Accept` header: the first clause that is available. Only lists may be streams.
 pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) -> Result<Form, Error> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let plain = Form { encoding: Encoding::Json, view: View::Whole, pretty };
+    let plain = Form { encoding: Encoding::Json, view: Representation::Whole, pretty };
     if accept.trim().is_empty() {
         return Ok(plain);
     }
@@ -131,7 +131,7 @@ pub fn accepted(headers: &HeaderMap, offer: Offer, streams: bool, pretty: bool) 
     Err(Error::NotAcceptable { accepted: Offer::WHOLE.media_types() })
 }
 
-/// The clauses of the `Accept` header, what is liked best first.
+/// The clauses of the `Accept` header, by preference.
 pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
@@ -139,18 +139,18 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     clauses
 }
 
-/// The encoding of a request's body. Without a `Content-Type` it is JSON.
+/// The encoding of a request body. Without a `Content-Type` it is JSON.
 pub fn body_encoding(headers: &HeaderMap, offer: Offer) -> Result<Encoding, Error> {
     let given = content_type(headers);
     if given.is_empty() && headers.get(CONTENT_TYPE).is_none_or(HeaderValue::is_empty) {
         return Ok(Encoding::Json);
     }
     Encoding::from_media_type(given)
-        .filter(|encoding| offer.has(*encoding, View::Whole))
+        .filter(|encoding| offer.has(*encoding, Representation::Whole))
         .ok_or_else(|| Error::UnsupportedMediaType { accepted: offer.media_types() })
 }
 
-/// The media type of a request's body, without parameters; empty where it says none.
+/// The media type of a request body without parameters; empty if absent.
 pub fn content_type(headers: &HeaderMap) -> &str {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     text.split(';').next().unwrap_or("").trim()
@@ -173,7 +173,7 @@ impl<'a> Clause<'a> {
         Self { media_type, parameters, quality }
     }
 
-    /// The encoding that it asks for, if there is one. What is liked least is taken where nothing else can be had.
+    /// The encoding of the clause, if it is known. A clause of quality 0 is a last resort.
     pub fn encoding(&self) -> Option<Encoding> {
         match self.media_type {
             "*/*" | "application/*" => Some(Encoding::Json),
@@ -181,7 +181,7 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// Whether it asks for another form than that of the object itself.
+    /// Whether the clause names another representation.
     pub fn converts(&self) -> bool {
         ["as", "g", "v"].iter().any(|key| !self.parameter(key).is_empty())
     }
@@ -190,13 +190,13 @@ impl<'a> Clause<'a> {
         self.parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, value)| value)
     }
 
-    /// `None` where it asks for a view that nobody has.
-    fn view(&self) -> Option<View> {
+    /// `None` if the representation is unknown.
+    fn view(&self) -> Option<Representation> {
         let known = self.parameter("g") == "meta.k8s.io" && matches!(self.parameter("v"), "v1" | "v1beta1");
         match self.parameter("as") {
-            "" if !self.converts() => Some(View::Whole),
-            "Table" if known => Some(View::Table),
-            "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(View::Metadata),
+            "" if !self.converts() => Some(Representation::Whole),
+            "Table" if known => Some(Representation::Table),
+            "PartialObjectMetadata" | "PartialObjectMetadataList" if known => Some(Representation::Metadata),
             _ => None,
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     const ALL: Offer = Offer { protobuf: true, tables: true, metadata: true };
     const CUSTOM: Offer = Offer { protobuf: false, ..ALL };
 
-    fn accept(text: &str, offer: Offer) -> Option<(Encoding, View)> {
+    fn accept(text: &str, offer: Offer) -> Option<(Encoding, Representation)> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, text.parse().unwrap());
         accepted(&headers, offer, false, false).ok().map(|form| (form.encoding, form.view))
@@ -218,30 +218,30 @@ mod tests {
     #[test]
     fn the_first_clause_that_can_be_met_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert_eq!(accept("application/json", ALL), Some((Encoding::Json, View::Whole)));
-        assert_eq!(accept("*/*", ALL), Some((Encoding::Json, View::Whole)));
-        assert_eq!(accept(table, ALL), Some((Encoding::Json, View::Table)));
+        assert_eq!(accept("application/json", ALL), Some((Encoding::Json, Representation::Whole)));
+        assert_eq!(accept("*/*", ALL), Some((Encoding::Json, Representation::Whole)));
+        assert_eq!(accept(table, ALL), Some((Encoding::Json, Representation::Table)));
         assert_eq!(
             accept("application/json;as=Nope;v=v1;g=meta.k8s.io, application/yaml", ALL),
-            Some((Encoding::Yaml, View::Whole))
+            Some((Encoding::Yaml, Representation::Whole))
         );
         assert_eq!(
             accept("application/vnd.kubernetes.protobuf,application/json", ALL),
-            Some((Encoding::Protobuf, View::Whole))
+            Some((Encoding::Protobuf, Representation::Whole))
         );
         assert_eq!(
             accept("application/vnd.kubernetes.protobuf,application/json", CUSTOM),
-            Some((Encoding::Json, View::Whole))
+            Some((Encoding::Json, Representation::Whole))
         );
         assert_eq!(
             accept("application/json;q=0.5,application/yaml", ALL),
-            Some((Encoding::Yaml, View::Whole))
+            Some((Encoding::Yaml, Representation::Whole))
         );
-        assert_eq!(accept("application/json;q=0", ALL), Some((Encoding::Json, View::Whole)));
+        assert_eq!(accept("application/json;q=0", ALL), Some((Encoding::Json, Representation::Whole)));
         assert_eq!(accept("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", ALL), None);
         assert_eq!(
             accept(&format!("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,{table}"), ALL),
-            Some((Encoding::Json, View::Table))
+            Some((Encoding::Json, Representation::Table))
         );
         assert_eq!(accept("application/json;v=v1", ALL), None);
         assert_eq!(accept("text/html", ALL), None);

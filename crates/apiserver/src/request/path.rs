@@ -1,45 +1,45 @@
-//! What a URL path asks for: a pure function from text to a place in the API.
+//! Parsing of URL paths into resource paths and non-resource paths. Pure.
 //!
-//! Accepted forms, with `BASE` = `/api/VERSION` or `/apis/GROUP/VERSION`:
-//! `BASE/RESOURCE`, `BASE/RESOURCE/NAME`, `BASE/RESOURCE/NAME/SUBRESOURCE`, the same behind `BASE/namespaces/NAMESPACE/`,
-//! and the old watch forms, with `watch/` behind `BASE/`. Everything else is a plain path.
+//! Accepted forms, with `BASE` = `/api/VERSION` or `/apis/GROUP/VERSION`: `BASE/RESOURCE`, `BASE/RESOURCE/NAME`,
+//! `BASE/RESOURCE/NAME/SUBRESOURCE`, the same below `BASE/namespaces/NAMESPACE/`, and the legacy watch forms with `watch/`
+//! after `BASE/`. Everything else is a non-resource path.
 
 use percent_encoding::percent_decode_str;
 
-/// A place under `/api` or `/apis`.
+/// A resource path below `/api` or `/apis`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourcePath {
     /// Empty for the core group.
     pub group: String,
-    /// The version of the group.
+    /// The API version.
     pub version: String,
-    /// Empty where the path names none.
+    /// Empty if the path has none.
     pub namespace: String,
     /// The plural name of the resource.
     pub resource: String,
-    /// Empty for a whole collection.
+    /// Empty for a collection.
     pub name: String,
     /// Empty for the object itself.
     pub subresource: String,
-    /// Whether it came in the old form `BASE/watch/…`.
+    /// Whether the path has the legacy form `BASE/watch/…`.
     pub watch_prefix: bool,
-    /// The path behind a proxy, for whom that leads to.
+    /// The path behind a proxy subresource.
     pub beyond: String,
 }
 
-/// What a path asks for.
+/// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Objects of the API.
+pub enum ParsedPath {
+    /// A resource path.
     Resource(ResourcePath),
-    /// A non-resource path (discovery, health, version, metrics), exactly as the client sent it: the authorizer decides about the
-    /// same text that the endpoints serve.
+    /// A non-resource path (discovery, health, version, metrics) in its original text: the authorizer decides about the same
+    /// text that is served.
     Plain(String),
 }
 
-/// Reads a path. `None` if a segment is not UTF-8 after decoding.
-pub fn parse(path: &str) -> Option<Place> {
-    let plain = || Some(Place::Plain(path.to_owned()));
+/// Parses a path. `None` if a segment is not UTF-8 after decoding.
+pub fn parse(path: &str) -> Option<ParsedPath> {
+    let plain = || Some(ParsedPath::Plain(path.to_owned()));
     let segments = decode(path)?;
     let mut rest = segments.as_slice();
     let (group, version) = match rest {
@@ -53,38 +53,38 @@ pub fn parse(path: &str) -> Option<Place> {
         }
         _ => return plain(),
     };
-    let mut place = ResourcePath { group, version, ..ResourcePath::default() };
+    let mut parsed = ResourcePath { group, version, ..ResourcePath::default() };
     if let [first, tail @ ..] = rest
         && first == "watch"
         && !tail.is_empty()
     {
-        place.watch_prefix = true;
+        parsed.watch_prefix = true;
         rest = tail;
     }
     let whole = rest;
-    rest = take_namespace(&mut place, whole);
-    // There are no namespaces within namespaces.
+    rest = take_namespace(&mut parsed, whole);
+    // Namespaces are not namespaced.
     if rest.len() < whole.len() && rest.first().is_some_and(|first| first == "namespaces") {
         return plain();
     }
     match rest {
         [] => return plain(),
-        [resource] => place.resource = resource.clone(),
-        [resource, name] => (place.resource, place.name) = (resource.clone(), name.clone()),
+        [resource] => parsed.resource = resource.clone(),
+        [resource, name] => (parsed.resource, parsed.name) = (resource.clone(), name.clone()),
         [resource, name, first, further @ ..] => {
-            (place.resource, place.name) = (resource.clone(), name.clone());
+            (parsed.resource, parsed.name) = (resource.clone(), name.clone());
             let mut further = further;
             if first == "proxy" {
-                place.beyond = beyond(further, path.ends_with('/'));
+                parsed.beyond = beyond(further, path.ends_with('/'));
                 further = &[];
             }
-            place.subresource = [std::slice::from_ref(first), further].concat().join("/");
+            parsed.subresource = [std::slice::from_ref(first), further].concat().join("/");
         }
     }
-    Some(Place::Resource(place))
+    Some(ParsedPath::Resource(parsed))
 }
 
-/// The path of these segments, which has a slash at its end if the whole one has.
+/// Joins segments, with a trailing slash if the original path has one.
 fn beyond(segments: &[String], has_slash: bool) -> String {
     let mut path: String = segments.iter().flat_map(|segment| ["/", segment]).collect();
     if has_slash {
@@ -93,21 +93,21 @@ fn beyond(segments: &[String], has_slash: bool) -> String {
     path
 }
 
-/// `namespaces/NS/RESOURCE…` is in a namespace; `namespaces/NS` and the namespace's own subresources are not.
-fn take_namespace<'a>(place: &mut ResourcePath, rest: &'a [String]) -> &'a [String] {
+/// `namespaces/NS/RESOURCE…` is namespaced; `namespaces/NS` and the subresources of a Namespace are not.
+fn take_namespace<'a>(parsed: &mut ResourcePath, rest: &'a [String]) -> &'a [String] {
     const OF_A_NAMESPACE_ITSELF: [&str; 2] = ["status", "finalize"];
     match rest {
-        [first, namespace, tail @ ..] if first == "namespaces" && place.group.is_empty() => {
+        [first, namespace, tail @ ..] if first == "namespaces" && parsed.group.is_empty() => {
             let itself = match tail {
                 [] => true,
                 [only] => OF_A_NAMESPACE_ITSELF.contains(&only.as_str()),
                 _ => false,
             };
-            place.namespace.clone_from(namespace);
+            parsed.namespace.clone_from(namespace);
             if itself { rest } else { tail }
         }
         [first, namespace, tail @ ..] if first == "namespaces" && !tail.is_empty() => {
-            place.namespace.clone_from(namespace);
+            parsed.namespace.clone_from(namespace);
             tail
         }
         _ => rest,
@@ -126,14 +126,14 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: [&str; 6]) {
-        let Some(Place::Resource(place)) = parse(path) else { panic!("{path} is not a resource") };
+        let Some(ParsedPath::Resource(parsed)) = parse(path) else { panic!("{path} is not a resource") };
         let got = [
-            &place.group,
-            &place.version,
-            &place.namespace,
-            &place.resource,
-            &place.name,
-            &place.subresource,
+            &parsed.group,
+            &parsed.version,
+            &parsed.namespace,
+            &parsed.resource,
+            &parsed.name,
+            &parsed.subresource,
         ];
         assert_eq!(got.map(String::as_str), expected, "{path}");
     }
@@ -153,33 +153,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_proxy_is_kept() {
+    fn the_path_behind_a_proxy_is_kept() {
         for (path, expected) in [("", ""), ("/", "/"), ("/a/b", "/a/b"), ("/a/b/", "/a/b/")] {
-            let Some(Place::Resource(place)) = parse(&format!("/api/v1/nodes/n/proxy{path}")) else {
+            let Some(ParsedPath::Resource(parsed)) = parse(&format!("/api/v1/nodes/n/proxy{path}")) else {
                 panic!()
             };
-            assert_eq!(place.beyond, expected);
+            assert_eq!(parsed.beyond, expected);
         }
     }
 
     #[test]
     fn old_watch_paths_are_marked() {
         for path in ["/api/v1/watch/namespaces/a/secrets/s", "/apis/g/v1/watch/things"] {
-            let Some(Place::Resource(place)) = parse(path) else { panic!("{path}") };
-            assert!(place.watch_prefix, "{path}");
+            let Some(ParsedPath::Resource(parsed)) = parse(path) else { panic!("{path}") };
+            assert!(parsed.watch_prefix, "{path}");
         }
         check("/api/v1/watch/namespaces/a/secrets/s", ["", "v1", "a", "secrets", "s", ""]);
     }
 
     #[test]
-    fn discovery_and_the_rest_are_plain() {
+    fn non_resource_paths_are_plain() {
         for path in
             ["/", "/api", "/api/v1", "/apis/g/v1", "/healthz/ping", "/openapi/v3/apis/g/v1", "/version"]
         {
-            assert!(matches!(parse(path), Some(Place::Plain(_))), "{path}");
+            assert!(matches!(parse(path), Some(ParsedPath::Plain(_))), "{path}");
         }
         for path in ["/api/v1/", "/metrics/", "/metrics//", "//metrics"] {
-            assert_eq!(parse(path), Some(Place::Plain(path.to_owned())), "nothing is cut off");
+            assert_eq!(parse(path), Some(ParsedPath::Plain(path.to_owned())), "nothing is cut off");
         }
         assert_eq!(parse("/api/v1/configmaps/%ff"), None);
     }

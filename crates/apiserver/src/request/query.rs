@@ -1,4 +1,4 @@
-//! The query string: decoded parameters, and the boolean and number forms that Kubernetes takes.
+//! The query string: decoded parameters, and Kubernetes' formats of booleans and numbers.
 
 use model::error::{Error, quote};
 use percent_encoding::percent_decode;
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode;
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query string. Bytes that are not UTF-8 become replacement characters: no parameter needs them.
+    /// Parses a query string. Invalid UTF-8 becomes replacement characters.
     pub fn parse(text: &str) -> Self {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -17,7 +17,7 @@ impl Query {
         Self(pairs.collect())
     }
 
-    /// The first value of a parameter; empty where it is absent.
+    /// The first value of a parameter; empty if absent.
     pub fn text(&self, key: &str) -> &str {
         self.0.iter().find(|(k, _)| k == key).map_or("", |(_, value)| value.as_str())
     }
@@ -27,22 +27,22 @@ impl Query {
         self.0.iter().filter(move |(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the parameter is there at all.
+    /// Whether the parameter is present.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(k, _)| k == key)
     }
 
-    /// A flag as Kubernetes reads it: present and neither `false` nor `0`.
+    /// A flag: present and neither `false` nor `0`.
     pub fn flag(&self, key: &str) -> bool {
         self.optional_flag(key).unwrap_or(false)
     }
 
-    /// A flag that may also be absent.
+    /// A flag; `None` if absent.
     pub fn optional_flag(&self, key: &str) -> Option<bool> {
         self.has(key).then(|| !matches!(self.text(key).to_ascii_lowercase().as_str(), "false" | "0"))
     }
 
-    /// A number; absent or empty is `None`.
+    /// A number; `None` if absent or empty.
     pub fn number(&self, key: &str) -> Result<Option<i64>, Error> {
         let text = self.text(key);
         if text.is_empty() {

@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-/// What a request does to a resource. The names are those that authorization and discovery use.
+/// A verb, as authorization and discovery name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Make a new object.
+    /// Create an object.
     Create,
     /// Delete one object.
     Delete,
-    /// Delete all objects of a selection.
+    /// Delete all selected objects.
     DeleteCollection,
     /// Read one object.
     Get,
     /// Read many objects.
     List,
-    /// Change an object by a patch.
+    /// Patch an object.
     Patch,
     /// Replace an object.
     Update,
-    /// Follow changes.
+    /// Watch objects.
     Watch,
 }
 
 impl Verb {
-    /// All verbs, in the order in which discovery lists them.
+    /// All verbs, in the order of discovery.
     pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Delete,
@@ -36,7 +36,7 @@ impl Verb {
         Self::Watch,
     ];
 
-    /// As in discovery and in RBAC rules.
+    /// The name in discovery and RBAC rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -50,12 +50,12 @@ impl Verb {
         }
     }
 
-    /// The verb of this name, as in discovery.
+    /// The verb of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == name)
     }
 
-    /// Whether it may change what is stored.
+    /// Whether it may write.
     pub fn is_mutating(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
@@ -67,7 +67,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Any combination of verbs.
+/// A set of verbs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verbs(u8);
 
@@ -75,29 +75,29 @@ impl Verbs {
     /// Every verb.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// Exactly these.
+    /// A set of these verbs.
     pub fn of(verbs: &[Verb]) -> Self {
         verbs.iter().fold(Self::default(), |set, verb| Self(set.0 | bit(*verb)))
     }
 
-    /// All of this set but one.
+    /// The set without one verb.
     #[must_use]
     pub fn without(self, verb: Verb) -> Self {
         Self(self.0 & !bit(verb))
     }
 
-    /// What is in both.
+    /// The intersection of two sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether the set has it.
+    /// Whether the set has a verb.
     pub fn contains(self, verb: Verb) -> bool {
         self.0 & bit(verb) != 0
     }
 
-    /// In the order of discovery.
+    /// The verbs in the order of discovery.
     pub fn iter(self) -> impl Iterator<Item = Verb> {
         Verb::ALL.into_iter().filter(move |verb| self.contains(*verb))
     }

@@ -1,36 +1,36 @@
-//! Who is somebody?
+//! SelfSubjectReview and TokenReview.
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use model::error::Error;
 use serde_json::json;
 
-use super::{Asked, Review, spec, spec_text, user};
+use super::{Review, ReviewContext, spec, spec_text, user};
 use crate::registry::Object;
 use crate::verbs::creation_time;
 
-/// `SelfSubjectReview`
-pub struct WhoAmI;
+/// `SelfSubjectReview`: the identity of the caller.
+pub struct SelfSubjectReview;
 
-impl Review for WhoAmI {
+impl Review for SelfSubjectReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         object.insert("metadata".to_owned(), json!({"creationTimestamp": creation_time()}));
-        object.insert("status".to_owned(), json!({"userInfo": user(asked.caller)}));
+        object.insert("status".to_owned(), json!({"userInfo": user(context.caller)}));
         ready(Ok(())).boxed()
     }
 }
 
-/// `TokenReview`
-pub struct WhoseToken;
+/// `TokenReview`: the user of a token.
+pub struct TokenReview;
 
-impl Review for WhoseToken {
+impl Review for TokenReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         async move {
@@ -40,7 +40,7 @@ impl Review for WhoseToken {
             }
             let wanted = spec(object, "audiences").cloned().unwrap_or_default();
             let wanted: Vec<String> = serde_json::from_value(wanted).unwrap_or_default();
-            let owner = asked.api.authentication.owner_of(token, &wanted, asked.warnings);
+            let owner = context.api.authentication.owner_of(token, &wanted, context.warnings);
             let status = match owner.await {
                 Ok((identity, audiences)) => {
                     json!({"authenticated": true, "user": user(&identity), "audiences": audiences})

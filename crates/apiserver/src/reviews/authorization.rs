@@ -1,4 +1,4 @@
-//! May somebody do something?
+//! SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview and SelfSubjectRulesReview.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use model::error::{Error, FieldError};
 use model::object::text_in;
 use serde_json::{Value, json};
 
-use super::{Asked, Review, invalid, selectors, spec, spec_text};
-use crate::auth::{Decision, Identity, Question};
+use super::{Review, ReviewContext, invalid, selectors, spec, spec_text};
+use crate::auth::{AuthorizerAttributes, Decision, Identity};
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
 const GROUP: &str = "authorization.k8s.io";
 
-/// `SubjectAccessReview`
-pub struct MayThey;
+/// `SubjectAccessReview`: access of any user.
+pub struct SubjectAccessReview;
 
-/// `LocalSubjectAccessReview`
-pub struct MayTheyHere;
+/// `LocalSubjectAccessReview`: access of any user in one namespace.
+pub struct LocalSubjectAccessReview;
 
-/// `SelfSubjectAccessReview`
-pub struct MayI;
+/// `SelfSubjectAccessReview`: access of the caller.
+pub struct SelfSubjectAccessReview;
 
-/// `SelfSubjectRulesReview`
-pub struct WhatMayI;
+/// `SelfSubjectRulesReview`: the rules of the caller in a namespace.
+pub struct SelfSubjectRulesReview;
 
-impl Review for MayThey {
+impl Review for SubjectAccessReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
         errors.extend(bad_subject(object));
         errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &[], "must be empty"));
-        ready(decide(asked, &subject(object), object, errors)).boxed()
+        ready(decide(context, &subject(object), object, errors)).boxed()
     }
 }
 
-impl Review for MayTheyHere {
+impl Review for LocalSubjectAccessReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
@@ -53,7 +53,7 @@ impl Review for MayTheyHere {
         errors.extend(bad_metadata(object, &["namespace"], "must be empty except for namespace"));
         let attributes = spec(object, "resourceAttributes");
         let namespace = attributes.map(|attributes| text_in(attributes, "namespace"));
-        if let Some(namespace) = namespace.filter(|namespace| *namespace != asked.namespace) {
+        if let Some(namespace) = namespace.filter(|namespace| *namespace != context.namespace) {
             let path = "spec.resourceAttributes.namespace";
             errors.push(FieldError::invalid(path, namespace, "must match metadata.namespace"));
         }
@@ -61,34 +61,34 @@ impl Review for MayTheyHere {
             let detail = "disallowed on this kind of request";
             errors.push(FieldError::invalid("spec.nonResourceAttributes", path_value(object), detail));
         }
-        ready(decide(asked, &subject(object), object, errors)).boxed()
+        ready(decide(context, &subject(object), object, errors)).boxed()
     }
 }
 
-impl Review for MayI {
+impl Review for SelfSubjectAccessReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         let mut errors: Vec<FieldError> = bad_attributes(object).into_iter().collect();
         errors.extend(bad_selectors(object));
         errors.extend(bad_metadata(object, &[], "must be empty"));
-        ready(decide(asked, asked.caller, object, errors)).boxed()
+        ready(decide(context, context.caller, object, errors)).boxed()
     }
 }
 
-impl Review for WhatMayI {
+impl Review for SelfSubjectRulesReview {
     fn answer<'a>(
         &'a self,
-        asked: &'a Asked<'a>,
+        context: &'a ReviewContext<'a>,
         object: &'a mut Object,
     ) -> BoxFuture<'a, Result<(), Error>> {
         let namespace = spec_text(object, "namespace");
         if namespace.is_empty() {
             return ready(Err(Error::bad_request("no namespace on request"))).boxed();
         }
-        let rules = asked.api.authorizer.rules(asked.caller, namespace);
+        let rules = context.api.authorizer.rules(context.caller, namespace);
         let mut status = json!({
             "resourceRules": rules.resources,
             "nonResourceRules": rules.paths,
@@ -108,7 +108,7 @@ impl Review for WhatMayI {
 }
 
 fn decide(
-    asked: &Asked<'_>,
+    context: &ReviewContext<'_>,
     subject: &Identity,
     object: &mut Object,
     errors: Vec<FieldError>,
@@ -116,19 +116,23 @@ fn decide(
     if !errors.is_empty() {
         return Err(invalid(GROUP, errors));
     }
-    let authorizer = &asked.api.authorizer;
+    let authorizer = &context.api.authorizer;
     let ignored = spec(object, "resourceAttributes").map(selectors::ignored).unwrap_or_default();
     let decision = match (spec(object, "resourceAttributes"), spec(object, "nonResourceAttributes")) {
         (Some(attributes), _) => {
-            let place = place(attributes);
-            authorizer
-                .decide(subject, Question::Resource { verb: text_in(attributes, "verb"), place: &place })
+            let path = resource_path(attributes);
+            authorizer.decide(
+                subject,
+                AuthorizerAttributes::Resource { verb: text_in(attributes, "verb"), path: &path },
+            )
         }
         (None, attributes) => {
             let attributes = attributes.unwrap_or(&Value::Null);
-            let question =
-                Question::Path { verb: text_in(attributes, "verb"), path: text_in(attributes, "path") };
-            authorizer.decide(subject, question)
+            let attributes = AuthorizerAttributes::Path {
+                verb: text_in(attributes, "verb"),
+                path: text_in(attributes, "path"),
+            };
+            authorizer.decide(subject, attributes)
         }
     };
     let mut status = match decision {
@@ -154,7 +158,7 @@ fn answer(allowed: bool, denied: bool, reason: &str) -> Value {
     status
 }
 
-fn place(attributes: &Value) -> ResourcePath {
+fn resource_path(attributes: &Value) -> ResourcePath {
     let owned = |field| text_in(attributes, field).to_owned();
     ResourcePath {
         group: owned("group"),
@@ -195,7 +199,7 @@ fn bad_attributes(object: &Object) -> Option<FieldError> {
     }
 }
 
-/// As Kubernetes shows it, with Go's names of the fields.
+/// The value in Kubernetes' error, with Go's field names.
 fn path_value(object: &Object) -> Value {
     let attributes = spec(object, "nonResourceAttributes").unwrap_or(&Value::Null);
     json!({"Path": text_in(attributes, "path"), "Verb": text_in(attributes, "verb")})

@@ -1,4 +1,4 @@
-//! Reviews: objects that are made only to be answered. Nothing of them is stored.
+//! Reviews: kinds that are answered at once and never stored.
 
 mod authentication;
 mod authorization;
@@ -16,23 +16,26 @@ use crate::auth::Identity;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::render;
-use crate::verbs::{Call, Writing, creation_time, set_managers};
+use crate::verbs::{Call, FieldManager, creation_time, set_managers};
 use crate::warnings::Warnings;
 
-/// Answers the objects of a type.
+/// A review kind.
 pub trait Review: Send + Sync {
-    /// Completes an object with the answer to what it asks.
-    fn answer<'a>(&'a self, asked: &'a Asked<'a>, object: &'a mut Object)
-    -> BoxFuture<'a, Result<(), Error>>;
+    /// Sets the status of a review.
+    fn answer<'a>(
+        &'a self,
+        context: &'a ReviewContext<'a>,
+        object: &'a mut Object,
+    ) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Whether the answer shows who made the object.
+    /// Whether the response has managedFields.
     fn shows_managers(&self) -> bool {
         true
     }
 }
 
-/// Who asks, and whom to ask.
-pub struct Asked<'a> {
+/// The context of a review.
+pub struct ReviewContext<'a> {
     /// The caller.
     pub caller: &'a Identity,
     /// The namespace in the path; empty if there is none.
@@ -44,26 +47,34 @@ pub struct Asked<'a> {
 /// The review of a built-in kind, if it is one.
 pub(crate) fn built_in(group: &str, kind: &str) -> Option<Arc<dyn Review>> {
     Some(match (group, kind) {
-        ("authentication.k8s.io", "SelfSubjectReview") => Arc::new(authentication::WhoAmI),
-        ("authentication.k8s.io", "TokenReview") => Arc::new(authentication::WhoseToken),
-        ("authorization.k8s.io", "SubjectAccessReview") => Arc::new(authorization::MayThey),
-        ("authorization.k8s.io", "LocalSubjectAccessReview") => Arc::new(authorization::MayTheyHere),
-        ("authorization.k8s.io", "SelfSubjectAccessReview") => Arc::new(authorization::MayI),
-        ("authorization.k8s.io", "SelfSubjectRulesReview") => Arc::new(authorization::WhatMayI),
+        ("authentication.k8s.io", "SelfSubjectReview") => Arc::new(authentication::SelfSubjectReview),
+        ("authentication.k8s.io", "TokenReview") => Arc::new(authentication::TokenReview),
+        ("authorization.k8s.io", "SubjectAccessReview") => Arc::new(authorization::SubjectAccessReview),
+        ("authorization.k8s.io", "LocalSubjectAccessReview") => {
+            Arc::new(authorization::LocalSubjectAccessReview)
+        }
+        ("authorization.k8s.io", "SelfSubjectAccessReview") => {
+            Arc::new(authorization::SelfSubjectAccessReview)
+        }
+        ("authorization.k8s.io", "SelfSubjectRulesReview") => Arc::new(authorization::SelfSubjectRulesReview),
         _ => return None,
     })
 }
 
-/// The answer to a review.
+/// Serves the create of a review.
 pub(crate) async fn create(
     call: &Call,
     review: &dyn Review,
     mut object: Object,
 ) -> Result<Response<Body>, Error> {
-    let asked =
-        Asked { caller: &call.caller, namespace: call.namespace(), api: &call.api, warnings: &call.warnings };
-    let tracked = Writing::new(call, creation_time()).track(None, &mut object);
-    review.answer(&asked, &mut object).await?;
+    let context = ReviewContext {
+        caller: &call.caller,
+        namespace: call.namespace(),
+        api: &call.api,
+        warnings: &call.warnings,
+    };
+    let tracked = FieldManager::new(call, creation_time()).track(None, &mut object);
+    review.answer(&context, &mut object).await?;
     if review.shows_managers() {
         set_managers(&mut object, &tracked);
     }

@@ -1,4 +1,4 @@
-//! The selectors in a question about access: what is wrong with them, and what of them nobody understands.
+//! Validation of the selectors in resource attributes of access reviews.
 
 use model::error::FieldError;
 use model::names::{label_value, qualified_name};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const BOTH: [&str; 2] = ["fieldSelector", "labelSelector"];
 
-/// What is wrong with the selectors.
+/// The validation errors of the selectors.
 pub(super) fn problems(attributes: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in BOTH {
@@ -40,7 +40,7 @@ fn values(requirement: &Value) -> Vec<&str> {
     values.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// An operator that is not known may be one of a newer client, and is forgiven.
+/// Unknown operators are accepted: a newer client may know them.
 fn bad_requirement(path: &str, requirement: &Value, is_label: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (key, values) = (text_in(requirement, "key"), values(requirement));
@@ -73,7 +73,7 @@ fn bad_requirement(path: &str, requirement: &Value, is_label: bool) -> Vec<Field
     errors
 }
 
-/// What of the selectors is not taken into account, in Kubernetes' words; empty if all is.
+/// Kubernetes' message about ignored requirements; empty if there are none.
 pub(super) fn ignored(attributes: &Value) -> String {
     let mut ignored = Vec::new();
     for name in BOTH {

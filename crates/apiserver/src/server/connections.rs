@@ -1,4 +1,4 @@
-//! The open connections, and which of them goes when there are too many: the longest idle one that nobody has authenticated on.
+//! The open connections. Beyond the limit, the longest idle unauthenticated one is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,122 +8,122 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// All connections of a listener.
 pub(super) struct Connections {
     room: Arc<Semaphore>,
-    strangers: Mutex<Strangers>,
+    unauthenticated: Mutex<UnauthenticatedConnections>,
 }
 
-/// The connections without an authenticated request, in the order in which they go.
+/// The connections without an authenticated request, in order of eviction.
 #[derive(Default)]
-struct Strangers {
-    /// By whether they are busy, then by when that changed: the first goes first.
-    order: BTreeMap<Place, Arc<Notify>>,
+struct UnauthenticatedConnections {
+    /// Idle ones first, then by the time of the last change.
+    order: BTreeMap<EvictionKey, Arc<Notify>>,
     changes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct EvictionKey {
     is_busy: bool,
     since: u64,
 }
 
-impl Strangers {
-    fn insert(&mut self, is_busy: bool, close: Arc<Notify>) -> Place {
+impl UnauthenticatedConnections {
+    fn insert(&mut self, is_busy: bool, close: Arc<Notify>) -> EvictionKey {
         self.changes += 1;
-        let place = Place { is_busy, since: self.changes };
-        self.order.insert(place, close);
-        place
+        let eviction_key = EvictionKey { is_busy, since: self.changes };
+        self.order.insert(eviction_key, close);
+        eviction_key
     }
 }
 
 impl Connections {
-    /// Room for so many.
+    /// With a limit of connections.
     pub fn new(limit: usize) -> Arc<Self> {
         let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { room, strangers: Mutex::default() })
+        Arc::new(Self { room, unauthenticated: Mutex::default() })
     }
 
-    /// A place for a connection that was accepted. Where there is none, the longest idle stranger is closed for it.
-    pub async fn enter(self: &Arc<Self>) -> Option<Entry> {
+    /// A slot for an accepted connection. Without a free one, evicts the longest idle unauthenticated connection.
+    pub async fn enter(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let permit = match self.room.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
-                self.close_stranger();
+                self.close_unauthenticated();
                 self.room.clone().acquire_owned().await.ok()?
             }
         };
         let close = Arc::new(Notify::new());
-        let place = self.strangers().insert(false, Arc::clone(&close));
-        let entry = Entry {
+        let eviction_key = self.unauthenticated().insert(false, Arc::clone(&close));
+        let slot = ConnectionSlot {
             connections: Arc::clone(self),
-            place: Mutex::new(Some((place, 0))),
+            eviction_key: Mutex::new(Some((eviction_key, 0))),
             close,
             _permit: permit,
         };
-        Some(entry)
+        Some(slot)
     }
 
-    /// Closes the connection that is missed least: an idle stranger before a busy one, and who is idle for longest first.
-    pub fn close_stranger(&self) {
-        let first = self.strangers().order.pop_first();
+    /// Evicts a connection: idle ones before busy ones, the longest idle first.
+    pub fn close_unauthenticated(&self) {
+        let first = self.unauthenticated().order.pop_first();
         if let Some((_, close)) = first {
-            tracing::debug!("too many connections; closing the longest idle unauthenticated one");
+            tracing::debug!("connection limit reached; closing the longest idle unauthenticated connection");
             close.notify_one();
         }
     }
 
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unauthenticated(&self) -> MutexGuard<'_, UnauthenticatedConnections> {
+        self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The place of one connection.
-pub(super) struct Entry {
+/// The slot of a connection.
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
-    /// Its place among the strangers and its open requests; nothing once somebody has authenticated.
-    place: Mutex<Option<(Place, usize)>>,
+    /// Its eviction key and its number of open requests; `None` once it is authenticated.
+    eviction_key: Mutex<Option<(EvictionKey, usize)>>,
     close: Arc<Notify>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Entry {
-    /// Returns when the connection has to go.
+impl ConnectionSlot {
+    /// Returns when the connection is evicted.
     pub async fn closed(&self) {
         self.close.notified().await;
     }
 
-    /// Somebody authenticated on it: it stays.
+    /// Exempts the connection from eviction after an authenticated request.
     pub fn authenticate(&self) {
-        if let Some((place, _)) = self.place().take() {
-            self.connections.strangers().order.remove(&place);
+        if let Some((eviction_key, _)) = self.eviction_key().take() {
+            self.connections.unauthenticated().order.remove(&eviction_key);
         }
     }
 
-    /// A request begins.
+    /// Records the start of a request.
     pub fn begin(&self) {
         self.count(|open| open + 1);
     }
 
-    /// A request ends.
+    /// Records the end of a request.
     pub fn end(&self) {
         self.count(|open| open.saturating_sub(1));
     }
 
     fn count(&self, change: impl FnOnce(usize) -> usize) {
-        let mut held = self.place();
-        let Some((place, open)) = held.as_mut() else { return };
+        let mut held = self.eviction_key();
+        let Some((eviction_key, open)) = held.as_mut() else { return };
         *open = change(*open);
-        let mut strangers = self.connections.strangers();
-        // One that is not there any more is about to be closed.
-        if let Some(close) = strangers.order.remove(place) {
-            *place = strangers.insert(*open > 0, close);
+        let mut unauthenticated = self.connections.unauthenticated();
+        // A missing key means that the connection is being closed.
+        if let Some(close) = unauthenticated.order.remove(eviction_key) {
+            *eviction_key = unauthenticated.insert(*open > 0, close);
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<(Place, usize)>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn eviction_key(&self) -> MutexGuard<'_, Option<(EvictionKey, usize)>> {
+        self.eviction_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.authenticate();
     }
@@ -135,9 +135,9 @@ mod tests {
 
     use super::*;
 
-    /// Which of these connections have to go, by their place in the list.
-    fn closed(entries: &[&Entry]) -> Vec<usize> {
-        let is_closed = |entry: &&Entry| entry.closed().now_or_never().is_some();
+    /// The indexes of the evicted connections.
+    fn closed(entries: &[&ConnectionSlot]) -> Vec<usize> {
+        let is_closed = |slot: &&ConnectionSlot| slot.closed().now_or_never().is_some();
         (0..entries.len()).filter(|i| is_closed(&entries[*i])).collect()
     }
 
@@ -153,19 +153,19 @@ mod tests {
         second.begin();
         third.begin();
         third.end();
-        // `first` is known, `second` is busy, `third` was busy after `fourth` came.
+        // `first` is authenticated, `second` is busy, `third` was busy after `fourth` connected.
         for expected in [vec![3], vec![2], vec![1], vec![]] {
-            connections.close_stranger();
+            connections.close_unauthenticated();
             assert_eq!(closed(&[first, second, third, fourth]), expected);
         }
     }
 
     #[tokio::test]
-    async fn a_newcomer_takes_the_place_of_a_stranger_and_waits_where_all_are_known() {
+    async fn a_new_connection_evicts_an_unauthenticated_one_or_waits() {
         let connections = Connections::new(1);
         let known = connections.enter().await.unwrap();
         known.authenticate();
-        assert!(connections.enter().now_or_never().is_none(), "nobody is closed for it");
+        assert!(connections.enter().now_or_never().is_none(), "no connection is closed for it");
         drop(known);
         let stranger = connections.enter().await.unwrap();
         let mut newcomer = std::pin::pin!(connections.enter());

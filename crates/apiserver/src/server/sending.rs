@@ -1,8 +1,9 @@
-//! Responses on their way to the client: how much of each is unsent, and the end of those that make no progress.
+//! Responses being sent: their unsent bytes, and the abort of stalled ones.
 //!
-//! hyper polls a body only when there is room for more, so a body cannot notice by itself that nobody reads it. Each piece therefore
-//! tells when its bytes leave, and a watchdog of the connection looks at the responses that have unsent bytes. A response without
-//! progress is aborted: its content is dropped with all that it holds, its HTTP/2 stream is reset, an HTTP/1.1 connection is closed.
+//! hyper polls a body only when there is room for more, so a body cannot notice that the client stopped reading. Each chunk
+//! therefore reports when its bytes are sent, and a watchdog of the connection checks the responses with unsent bytes. A
+//! response without progress is aborted: its content is dropped with all that it holds, its HTTP/2 stream is reset, an
+//! HTTP/1.1 connection is closed.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,13 +22,13 @@ use super::Busy;
 use crate::body::{Aborted, Body, Ends};
 use crate::limits::Limits;
 
-/// The longest time between two looks at responses with unsent bytes.
+/// The longest time between two checks.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Bytes that have to leave until a response counts as one that makes progress: a client that reads a byte now and then does not.
+/// Bytes that count as progress: a client that reads single bytes makes none.
 const PROGRESS: usize = 64 << 10;
 
-/// By how much patience shrinks while too many bytes of responses are unsent.
+/// The divisor of the time limit while too many bytes are unsent.
 const PRESSURE: u32 = 12;
 
 /// The unsent bytes of all responses of a server.
@@ -42,12 +43,12 @@ impl Unsent {
         Self { bytes: AtomicUsize::new(0), limit }
     }
 
-    /// Whether responses wait for their readers with more bytes than they should.
+    /// Whether the unsent bytes exceed the limit.
     pub fn is_over_limit(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) > self.limit
     }
 
-    /// How long a response may be without progress.
+    /// The longest time of a response without progress.
     fn patience(&self, limits: &Limits) -> Duration {
         if self.is_over_limit() { limits.stall_timeout / PRESSURE } else { limits.stall_timeout }
     }
@@ -58,7 +59,7 @@ pub(super) struct Watchdog {
     begin: Instant,
     unsent: Arc<Unsent>,
     responses: Mutex<Vec<Weak<Sending>>>,
-    /// Whether somebody looks after unsent bytes already.
+    /// Whether the watchdog is checking.
     is_awake: AtomicBool,
     bell: Notify,
 }
@@ -74,7 +75,7 @@ impl Watchdog {
         })
     }
 
-    /// A response whose bytes are followed until the last of them has left.
+    /// Tracks a response until its last byte is sent.
     pub fn follow(self: &Arc<Self>, response: Response<Body>, busy: Busy) -> Response<Tracked> {
         let ends = response.extensions().get::<Ends>().map(|ends| ends.0);
         let stream = STREAM.try_with(Arc::clone).ok();
@@ -98,7 +99,7 @@ impl Watchdog {
         })
     }
 
-    /// Aborts responses without progress. Returns when that takes the end of the whole connection.
+    /// Aborts responses without progress. Returns when the whole connection has to be closed.
     pub async fn keep(&self, limits: &Limits) {
         let tick = (limits.stall_timeout / PRESSURE).min(TICK);
         loop {
@@ -110,7 +111,7 @@ impl Watchdog {
                 }
                 if !self.is_needed() {
                     self.is_awake.store(false, Ordering::SeqCst);
-                    // Bytes that came meanwhile have either rung, or are seen here.
+                    // Bytes that arrived meanwhile have either woken the watchdog, or are seen here.
                     if !self.is_needed() || self.is_awake.swap(true, Ordering::SeqCst) {
                         break;
                     }
@@ -137,13 +138,13 @@ impl Watchdog {
         u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the connection has to be closed.
+    /// Aborts stalled responses; true if the connection has to be closed.
     fn abort_stalled(&self, patience: Duration, tick: Duration) -> bool {
         let now = self.now();
         let mut is_over = false;
         for response in self.open() {
             let since = Duration::from_millis(now.saturating_sub(response.progress.load(Ordering::Relaxed)));
-            // A watch whose time is over is not waited for.
+            // A watch that is past its end is not waited for.
             let is_late = response.ends.is_some_and(|ends| Instant::now() >= ends) && since >= tick;
             if response.unsent.load(Ordering::SeqCst) > 0 && (since >= patience || is_late) {
                 tracing::debug!(?since, "response makes no progress; aborting it");
@@ -154,14 +155,14 @@ impl Watchdog {
     }
 }
 
-/// One response. It goes when hyper has let go of its body and of all of its pieces.
+/// A response. It is dropped when hyper drops its body and all of its chunks.
 pub(super) struct Sending {
-    /// The body and all that it holds; nothing once it was aborted.
+    /// The body; `None` after an abort.
     content: Mutex<Option<Body>>,
     unsent: AtomicUsize,
-    /// When it last made progress, or its first bytes came: milliseconds since the connection began.
+    /// The time of the last progress, or of the first bytes: milliseconds since the connection began.
     progress: AtomicU64,
-    /// Bytes that left since then.
+    /// Bytes sent since then.
     left: AtomicUsize,
     ends: Option<Instant>,
     /// Resets the HTTP/2 stream.
@@ -192,7 +193,7 @@ impl Sending {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Drops what it still had to send. Whether there is no stream that could end without its connection.
+    /// Drops the unsent content; true if there is no HTTP/2 stream to reset.
     fn abort(&self) -> bool {
         drop(held(&self.content).take());
         match &self.stream {
@@ -205,7 +206,7 @@ impl Sending {
     }
 }
 
-/// The body of a response as hyper sees it.
+/// The response body for hyper.
 pub(super) struct Tracked(Arc<Sending>);
 
 impl http_body::Body for Tracked {
@@ -239,7 +240,7 @@ impl http_body::Body for Tracked {
     }
 }
 
-/// Bytes that tell when they leave.
+/// A chunk that reports when its bytes are sent.
 pub(super) struct Piece {
     bytes: Bytes,
     sending: Arc<Sending>,
@@ -267,11 +268,11 @@ impl Drop for Piece {
 }
 
 tokio::task_local! {
-    /// Resets the HTTP/2 stream whose request runs.
+    /// Resets the HTTP/2 stream of the current request.
     static STREAM: Arc<Notify>;
 }
 
-/// The tasks of an HTTP/2 connection, one for each stream. They end with the connection.
+/// The tasks of an HTTP/2 connection, one per stream. They end with the connection.
 #[derive(Clone, Default)]
 pub(super) struct Streams(Arc<Mutex<JoinSet<()>>>);
 
@@ -285,7 +286,7 @@ where
         tasks.spawn(async move {
             let reset = Arc::new(Notify::new());
             let stream = STREAM.scope(Arc::clone(&reset), stream);
-            // A stream that is dropped is reset.
+            // Dropping a stream resets it.
             tokio::select! {
                 _ = stream => {}
                 () = reset.notified() => {}

@@ -1,4 +1,4 @@
-//! What becomes of connections, above all when the server stops.
+//! Connections: shutdown, stalled responses, idle and unauthenticated connections.
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
@@ -10,26 +10,26 @@ use store::{Metrics, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::auth::{Authorizer, Decision, Identity, Mode, Question};
+use crate::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 
-/// Far more than anything takes on a busy machine; only a test that fails waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than anything takes on a busy machine; only a failing test waits for it.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
-/// Panics when it is asked about one object.
+/// An authorizer that panics for one object.
 struct Broken;
 
 impl Authorizer for Broken {
-    fn decide(&self, _: &Identity, question: Question<'_>) -> Decision {
-        match question {
-            Question::Resource { place, .. } if place.name == "panic" => panic!("asked for panic"),
+    fn decide(&self, _: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+        match attributes {
+            AuthorizerAttributes::Resource { path, .. } if path.name == "panic" => panic!("asked for panic"),
             _ => Decision::NoOpinion { reason: String::new() },
         }
     }
 }
 
-/// A product whose streams never end: `/events` waits after the first piece, everything else fills every buffer.
+/// A product with endless streams: `/events` waits after the first chunk, everything else fills every buffer.
 async fn endless(call: Call) -> Response<mount::Body> {
     let piece = || Ok(Bytes::from_static(&[b'x'; 8 << 10]));
     let first = futures::stream::iter([Ok(Bytes::from("first"))]);
@@ -68,20 +68,20 @@ impl World {
 
     fn connect_as(&mut self, peer: Connection, stop: Stop) -> DuplexStream {
         let (client, server) = tokio::io::duplex(64 << 10);
-        let entry = self.room.enter().now_or_never().flatten().expect("there is room");
+        let slot = self.room.enter().now_or_never().flatten().expect("there is room");
         let head_by = Instant::now() + self.api.limits.head_timeout;
-        let session = Session { peer: Arc::new(peer), address: None, entry, head_by };
-        self.connections.spawn(speak(server, session, self.api.clone(), stop));
+        let session = Session { peer: Arc::new(peer), address: None, slot, head_by };
+        self.connections.spawn(serve_connection(server, session, self.api.clone(), stop));
         client
     }
 
-    /// A connection of somebody without credentials, who is nobody's exception.
+    /// An unauthenticated connection, without any exemption.
     fn connect_stranger(&mut self) -> DuplexStream {
         let stop = Stop::Ahead(self.shutdown.clone());
         self.connect_as(Connection::Bare, stop)
     }
 
-    /// Makes configmaps that together fill every buffer on the way to a client.
+    /// Creates ConfigMaps that fill every buffer on the way to a client.
     async fn fill(&self) {
         for i in 0..20 {
             let data = "x".repeat(100 << 10);
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// The code that a stranger's read gets.
+    /// The status code of an unauthenticated read.
     async fn read_code(&self) -> u16 {
         let request = Request::get(CONFIGMAPS).body(Empty::<Bytes>::new()).unwrap();
         self.api.answer(&Connection::Bare, request).await.status().as_u16()
@@ -104,29 +104,29 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, reads).await.expect("the slot is given back");
+        timeout(TIMEOUT, reads).await.expect("the slot is given back");
     }
 
     fn connect_early(&mut self) -> DuplexStream {
         self.connect(Stop::Ahead(self.shutdown.clone()))
     }
 
-    /// All connections end, though no client leaves.
+    /// Waits until the server closes all connections.
     async fn all_end(self) {
-        timeout(PATIENCE, self.connections.join_all()).await.expect("they end");
+        timeout(TIMEOUT, self.connections.join_all()).await.expect("they end");
     }
 }
 
-/// Asks, and reads until the server closes the connection.
+/// Sends a request and reads until the server closes the connection.
 async fn last_answer(client: &mut DuplexStream, path: &str) -> String {
     client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = String::new();
-    timeout(PATIENCE, client.read_to_string(&mut answer)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, client.read_to_string(&mut answer)).await.expect("it is closed").unwrap();
     answer
 }
 
 #[tokio::test]
-async fn what_has_begun_is_answered_when_the_server_stops() {
+async fn requests_in_flight_are_answered_at_shutdown() {
     let mut world = World::new(Limits::default()).await;
     let mut client = world.connect_early();
     let body = r#"{"metadata":{"name":"late"}}"#;
@@ -151,7 +151,7 @@ async fn what_has_begun_is_answered_when_the_server_stops() {
 async fn connections_that_have_nothing_to_do_end_at_once_when_the_server_stops() {
     let limits = Limits { head_timeout: FOR_EVER, idle_timeout: FOR_EVER, ..Limits::default() };
     let mut world = World::new(limits).await;
-    // One that has not even said which protocol it speaks, one between two requests, one that watches.
+    // One before its first byte, one between two requests, one with a watch.
     let _silent = world.connect_early();
     let (mut idle, mut watch) = (world.connect_early(), world.connect_early());
     let mut begun = [0; 15];
@@ -176,7 +176,7 @@ async fn a_stream_of_a_mount_ends_cleanly_when_the_server_stops() {
         sent.push_str(std::str::from_utf8(&piece[..length]).unwrap());
     }
     world.shutdown.request();
-    timeout(PATIENCE, client.read_to_string(&mut sent)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, client.read_to_string(&mut sent)).await.expect("it is closed").unwrap();
     assert!(sent.ends_with("5\r\nfirst\r\n0\r\n\r\n"), "the last chunk is there: {sent}");
     world.all_end().await;
 }
@@ -196,17 +196,17 @@ async fn a_handshake_that_has_not_ended_does_not_hold_up_a_stop() {
         .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
     let peers: Peers = Arc::new(|_| Connection::Bare);
     let stop = Stop::Ahead(shutdown.clone());
-    let entry = room.enter().await.unwrap();
-    let handshake = connection(stream, entry, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
+    let slot = room.enter().await.unwrap();
+    let handshake = connection(stream, slot, TlsAcceptor::from(Arc::new(tls)), peers, api, stop);
     let request = async {
         tokio::task::yield_now().await;
         shutdown.request();
     };
-    timeout(PATIENCE, async { tokio::join!(handshake, request) }).await.expect("it ends");
+    timeout(TIMEOUT, async { tokio::join!(handshake, request) }).await.expect("it ends");
 }
 
 #[tokio::test]
-async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
+async fn requests_during_shutdown_get_a_retry_after() {
     let mut world = World::new(Limits::default()).await;
     let answer = last_answer(&mut world.connect(Stop::Begun), "/api/v1/namespaces").await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -221,7 +221,7 @@ async fn who_comes_while_the_server_stops_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connection() {
+async fn a_request_is_the_last_of_its_connection_with_the_configured_probability() {
     let mut world = World::new(Limits { goaway_chance: 1.0, ..Limits::default() }).await;
     let client = TokioIo::new(world.connect_early());
     let (mut sender, connection) =
@@ -235,7 +235,7 @@ async fn with_the_chance_that_is_asked_for_a_request_is_the_last_of_its_connecti
     drop(sender);
 }
 
-/// Sends a request and reads nothing but the first line of its answer.
+/// Sends a request and reads only the status line.
 async fn begin(client: &mut DuplexStream, path: &str) {
     client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let mut begun = [0; 15];
@@ -243,7 +243,7 @@ async fn begin(client: &mut DuplexStream, path: &str) {
     assert_eq!(&begun, b"HTTP/1.1 200 OK");
 }
 
-/// One slot for reads, and so long for a response that makes no progress.
+/// Limits with one read slot and this stall timeout.
 fn one_read(stall_timeout: Duration) -> Limits {
     Limits { reads_in_flight: 1, stall_timeout, ..Limits::default() }
 }
@@ -299,7 +299,7 @@ async fn a_stream_of_a_mount_that_nobody_reads_is_aborted() {
     begin(&mut client, "/endless/flood").await;
     let api = world.api.clone();
     world.all_end().await;
-    assert_eq!(api.metrics.watches.get(), 0, "its place is given back");
+    assert_eq!(api.metrics.watches.get(), 0, "its slot is released");
 }
 
 #[tokio::test]
@@ -356,16 +356,16 @@ async fn a_connection_that_had_a_request_stays_for_the_idle_time() {
 }
 
 #[tokio::test]
-async fn a_connection_counts_as_known_after_its_first_authenticated_request() {
+async fn a_connection_is_not_evicted_after_its_first_authenticated_request() {
     let mut world = World::new(Limits { idle_timeout: FOR_EVER, ..Limits::default() }).await;
     let mut known = world.connect_early();
     begin(&mut known, "/version").await;
     let mut stranger = world.connect_stranger();
     begin(&mut stranger, "/version").await;
-    world.room.close_stranger();
-    world.room.close_stranger();
+    world.room.close_unauthenticated();
+    world.room.close_unauthenticated();
     let mut rest = Vec::new();
-    timeout(PATIENCE, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
+    timeout(TIMEOUT, stranger.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
     let mut answer = vec![0; 4096];
     while known.read(&mut answer).now_or_never().is_some() {}
     begin(&mut known, "/version").await;
@@ -389,7 +389,7 @@ async fn a_panic_of_one_request_is_an_internal_error_and_leaves_others_of_the_co
     let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
     assert_eq!(status["reason"], "InternalError");
     assert_eq!(world.api.metrics.panics.get(), 1);
-    let event = timeout(PATIENCE, watch.frame()).await.expect("the watch goes on").unwrap().unwrap();
+    let event = timeout(TIMEOUT, watch.frame()).await.expect("the watch goes on").unwrap().unwrap();
     assert!(event.into_data().unwrap().starts_with(br#"{"type":"ADDED""#));
     let after = sender.send_request(get("/api/v1/namespaces/default")).await.unwrap();
     assert_eq!(after.status(), 200);

@@ -1,4 +1,4 @@
-//! patch by an applied configuration: merged into the object, which is made if there is none.
+//! Server-side apply: merges a configuration into the object, or creates it.
 
 use http::Response;
 use kinds::patch::cannot_unmarshal;
@@ -9,22 +9,22 @@ use serde_json::Value;
 
 use super::body::{Unfit, shape_applied};
 use super::create::{create_applied, forget_version, may_create};
-use super::managers::Writing;
+use super::managed_fields::FieldManager;
 use super::metadata::{self, time};
 use super::options::{FieldValidation, WriteOptions};
 use super::update::check_place;
-use super::write::{self, Change, Changed, now};
+use super::write::{self, Mutated, Mutation, now};
 use super::{Call, store_error};
 use crate::body::Body;
 use crate::registry::Object;
 
-/// The media type of applied configurations.
+/// The media type of server-side apply.
 pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// A configuration that can be applied to any state of the object.
+/// An applied configuration.
 pub struct Configuration {
     config: Object,
-    /// A sentence about each key that comes twice.
+    /// A message per duplicate key.
     repeated_keys: Vec<String>,
     field_validation: FieldValidation,
 }
@@ -32,24 +32,24 @@ pub struct Configuration {
 pub async fn apply(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::of_patch(&call.query, true)?;
     let configuration = Configuration::read(&call, options)?;
-    if call.place.subresource.is_empty() {
+    if call.path.subresource.is_empty() {
         let found = call.api.store.get(&call.key(), None).await.map_err(store_error)?;
         if found.is_none() {
             let mut applied = configuration.applied(&call, None, Revision::ZERO)?;
             forget_version(&call, &mut applied.object)?;
             may_create(&call)?;
             match create_applied(&call, applied, options).await {
-                // Somebody was faster, and there is an object to apply it to.
+                // Another client created the object; apply to it.
                 Err(Error::AlreadyExists { .. }) => {}
                 answer => return answer,
             }
         }
     }
-    write::change(&call, &configuration, options).await
+    write::update(&call, &configuration, options).await
 }
 
 impl Configuration {
-    /// The configuration in the body of a call.
+    /// Reads the configuration from the request body.
     pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
         let bad = |message: String| Error::BadRequest { message };
         let parsed = json::parse_yaml(&call.body)
@@ -68,7 +68,7 @@ impl Configuration {
         Ok(Self { config, repeated_keys: parsed.duplicates, field_validation: options.field_validation })
     }
 
-    /// Keys that come twice are reported when the configuration could be applied.
+    /// Duplicate keys are reported after the configuration was merged.
     fn check_keys(&self, call: &Call) -> Result<(), Error> {
         match self.field_validation {
             FieldValidation::Strict if !self.repeated_keys.is_empty() => {
@@ -84,10 +84,10 @@ impl Configuration {
         }
     }
 
-    /// What becomes of an object, or of none.
-    pub fn applied(&self, call: &Call, old: Option<&Object>, revision: Revision) -> Result<Changed, Error> {
+    /// Merges the configuration into an object, or into none.
+    pub fn applied(&self, call: &Call, old: Option<&Object>, revision: Revision) -> Result<Mutated, Error> {
         self.check_kind(call)?;
-        let writing = Writing::new(call, time(now()));
+        let writing = FieldManager::new(call, time(now()));
         let applied = writing.apply(old, &self.config, call.query.flag("force"))?;
         let mut object = match (applied.object, old) {
             (Some(object), _) => self.shaped(call, object)?,
@@ -98,13 +98,13 @@ impl Configuration {
         self.check_keys(call)?;
         self.check_uid(call, &object, old)?;
         check_place(call, &mut object)?;
-        // What the configuration does not say is not a precondition of the client's.
+        // The resourceVersion is a precondition only if the configuration has it.
         if metadata::text(&self.config, "resourceVersion").is_empty()
             && metadata::text(&object, "resourceVersion") == revision.to_string()
         {
             metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, tracked: Some(applied.tracked) })
+        Ok(Mutated { object, tracked: Some(applied.tracked) })
     }
 
     fn shaped(&self, call: &Call, mut object: Object) -> Result<Object, Error> {
@@ -127,7 +127,7 @@ impl Configuration {
         })
     }
 
-    /// Kind and version must be there, and be those of the path.
+    /// kind and apiVersion are required, and must match the path.
     fn check_kind(&self, call: &Call) -> Result<(), Error> {
         let text = |key| object::text(&self.config, &[key]);
         let (version, kind) = (text("apiVersion"), text("kind"));
@@ -145,11 +145,11 @@ impl Configuration {
         let message = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        Err(call.resource_type.conflict(&call.place.name, message))
+        Err(call.resource_type.conflict(&call.path.name, message))
     }
 }
 
-/// A number without a fraction is an integer, however it is written.
+/// A number without a fraction is an integer, whatever its notation.
 fn round(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
@@ -165,7 +165,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// What is said of a body, in the words of a conversion, which does not know where it is.
+/// Kubernetes' conversion error, which lacks the path.
 fn converted(reason: &str) -> String {
     let Some((given, rest)) = reason.split_once(" into Go struct field ") else { return reason.to_owned() };
     let expected = rest.rsplit_once(" of type ").map_or(rest, |(_, expected)| expected);
@@ -175,14 +175,14 @@ fn converted(reason: &str) -> String {
     format!("{given} into Go value of type {expected}")
 }
 
-/// A kind in the words of messages.
+/// A kind in messages.
 fn kind_text(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-impl Change for Configuration {
-    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+impl Mutation for Configuration {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         self.applied(call, Some(old), revision)
     }
 }

@@ -1,4 +1,4 @@
-//! A binding: gives a pod to a node. It is no object of its own.
+//! Binding: binds a Pod to a Node. Bindings are not stored.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use super::metadata::{self, attributes, time};
 use super::options::WriteOptions;
 use super::write::{ATTEMPTS, now};
 use super::{Call, create, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
 use crate::built_in;
 use crate::registry::{Object, Served};
 use crate::render;
 
-/// Answers a binding that was sent to a pod, or to the collection of all bindings.
+/// Serves a Binding sent to a Pod, or to the collection of Bindings.
 pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone("", "Binding"))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path("", "Binding"))));
     let mut binding = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &binding)?;
     let name = metadata::text(&binding, "name").to_owned();
-    if call.place.name.is_empty() && name.is_empty() {
+    if call.path.name.is_empty() && name.is_empty() {
         return Err(Error::bad_request("Name parameter required."));
     }
-    if !call.place.name.is_empty() && name != call.place.name {
+    if !call.path.name.is_empty() && name != call.path.name {
         return Err(Error::bad_request("name in URL does not match name in Binding object"));
     }
-    let request = Request::create(&call, &name, options.dry_run).shown_as(&sent.resource_type);
+    let request = AdmissionAttributes::create(&call, &name, options.dry_run).shown_as(&sent.resource_type);
     request.admit_whole(&mut binding).await?;
     let errors: Vec<String> = validate_binding(&binding).iter().map(FieldError::to_string).collect();
     match errors.as_slice() {
@@ -46,7 +46,7 @@ pub async fn create_binding(call: Call) -> Result<Response<Body>, Error> {
     render::done(&sent)
 }
 
-/// Writes the pod that a binding names, again if others are faster.
+/// Writes the Pod of a Binding; retries conflicts.
 async fn bind_pod(call: &Call, binding: &Object, dry_run: bool) -> Result<(), Error> {
     let name = metadata::text(binding, "name");
     let key = call.key_of(name);
@@ -77,7 +77,7 @@ async fn bind_pod(call: &Call, binding: &Object, dry_run: bool) -> Result<(), Er
     Err(super::write::modified(call))
 }
 
-/// Who names a uid or a version means that pod, as it was then.
+/// Checks uid and resourceVersion of the Binding against the Pod.
 fn check_preconditions(call: &Call, binding: &Object, pod: &Object, revision: &str) -> Result<(), Error> {
     let found =
         [("uid", "UID", metadata::text(pod, "uid")), ("resourceVersion", "ResourceVersion", revision)];

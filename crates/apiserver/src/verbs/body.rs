@@ -1,5 +1,6 @@
-//! From the bytes of a request's body to an object of its type.
+//! Decoding of request bodies into objects of their type.
 
+use kinds::protobuf::TypeMeta;
 use kinds::schema::{Schema, TypeId, strict};
 use kinds::{protobuf, schema};
 use model::error::{Error, FieldError, quote};
@@ -13,7 +14,7 @@ use super::{metadata, type_meta};
 use crate::registry::{Object, ResourceType};
 use crate::request::negotiate::{self, Encoding, Offer};
 
-/// Decodes the body of a create or update; its sender is warned of what does not belong there.
+/// Decodes the body of a create or update, with warnings about unknown and duplicate fields.
 pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error> {
     let resource_type = &call.resource_type;
     let encoding = negotiate::body_encoding(&call.headers, resource_type.offer())?;
@@ -46,7 +47,8 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         Encoding::Protobuf => {
             source = Source::Protobuf;
             let version = resource_type.api_version();
-            let decoded = protobuf::decode(schema::builtin(), &call.body, (&version, &resource_type.kind));
+            let decoded =
+                protobuf::decode(schema::builtin(), &call.body, TypeMeta::new(&version, &resource_type.kind));
             decoded.map_err(|e| undecodable(resource_type, &e, &call.body))?.value
         }
     };
@@ -55,13 +57,13 @@ pub fn decode(call: &Call, validation: FieldValidation) -> Result<Object, Error>
         let body = String::from_utf8_lossy(&call.body);
         return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
     }
-    let sent = Sent { object, complaints, source };
+    let sent = DecodedBody { object, complaints, source };
     let object = fit(call, sent, validation).map_err(|unfit| unfit.of_body(resource_type))?;
     call.trail.sent(object.get("metadata"), || logged(call, object.clone()));
     Ok(object)
 }
 
-/// The JSON of an object of a built-in type. It is read in its order only where there is something to report.
+/// The JSON of a built-in object. It is parsed in order only if there is something to report.
 struct TypedJson<'a> {
     text: &'a [u8],
     schema: &'static Schema,
@@ -69,7 +71,7 @@ struct TypedJson<'a> {
 }
 
 impl TypedJson<'_> {
-    /// The object; fields that come twice are merged.
+    /// The object, with duplicate fields merged.
     fn merged(&self, parsed: json::Parsed) -> Value {
         if parsed.duplicates.is_empty() {
             return parsed.value;
@@ -78,14 +80,14 @@ impl TypedJson<'_> {
         ordered.map_or(parsed.value, |ordered| strict::merged(self.schema, self.of, ordered))
     }
 
-    /// Unknown fields and fields that come twice, in the order of the text.
+    /// Unknown and duplicate fields, in the order of the text.
     fn complaints(&self) -> Vec<String> {
         let ordered = json::Ordered::parse(self.text);
         ordered.map(|ordered| strict::complaints(self.schema, self.of, &ordered)).unwrap_or_default()
     }
 }
 
-/// An object that was sent, as the audit log has it: with kind, version and what was left out.
+/// The request object of the audit log: with kind, apiVersion and defaults.
 pub fn logged(call: &Call, mut object: Object) -> Value {
     let resource_type = &call.resource_type;
     resource_type.strategy.default(&mut object);
@@ -97,7 +99,7 @@ pub fn logged(call: &Call, mut object: Object) -> Value {
     Value::Object(object)
 }
 
-/// Kubernetes' words for protobuf that cannot be read.
+/// Kubernetes' message for invalid protobuf.
 fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body: &[u8]) -> Error {
     use protobuf::DecodeError;
     match error {
@@ -111,23 +113,23 @@ fn undecodable(resource_type: &ResourceType, error: &protobuf::DecodeError, body
     }
 }
 
-/// Why an object is none of the type.
+/// The reason why an object does not fit its type.
 pub enum Unfit {
-    /// It cannot be read as one.
+    /// It cannot be decoded.
     Shape {
-        /// The kind that it says it is.
+        /// Its kind.
         kind: String,
-        /// The version that it says it is.
+        /// Its apiVersion.
         version: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// It says that it is something else.
+    /// It has another kind or apiVersion.
     Other(Error),
 }
 
 impl Unfit {
-    /// Kubernetes' words for a body that cannot become an object of the type.
+    /// Kubernetes' message for such a body.
     fn of_body(self, resource_type: &ResourceType) -> Error {
         let expected = &resource_type.kind;
         match self {
@@ -142,46 +144,45 @@ impl Unfit {
     }
 }
 
-/// Brings a JSON object into the shape of its type: right kind, known fields, right types, without kind and version. Its sender is warned
-/// of what does not belong there.
+/// Decodes a JSON object: checks kind and field types, removes kind and apiVersion, and warns about unknown fields.
 pub fn shape(
     call: &Call,
     object: Object,
     complaints: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Object, Unfit> {
-    fit(call, Sent { object, complaints, source: Source::Text }, validation)
+    fit(call, DecodedBody { object, complaints, source: Source::Text }, validation)
 }
 
-/// The same for what an applied configuration makes of an object.
+/// Like [`shape`], for the result of server-side apply.
 pub fn shape_applied(call: &Call, object: Object) -> Result<Object, Unfit> {
-    let sent = Sent { object, complaints: Vec::new(), source: Source::Applied };
+    let sent = DecodedBody { object, complaints: Vec::new(), source: Source::Applied };
     fit(call, sent, FieldValidation::Ignore)
 }
 
-/// An object as it came, and what is odd about it.
-struct Sent<'a> {
+/// A parsed body with its format.
+struct DecodedBody<'a> {
     object: Object,
     complaints: Vec<String>,
     source: Source<'a>,
 }
 
-/// Where an object comes from.
+/// The format of a body.
 enum Source<'a> {
-    /// A patch, or the JSON of a custom object: what its schema does not know is reported behind all other complaints.
+    /// A patch, or the JSON of a custom object: unknown fields are reported after all other warnings.
     Text,
-    /// The JSON of a built-in type: complaints have its order.
+    /// The JSON of a built-in type: warnings have its order.
     Json(TypedJson<'a>),
-    /// YAML; keys that come twice are one complaint, which has a sentence about each of them.
+    /// YAML; duplicate keys are one warning with several messages.
     Yaml(Vec<String>),
-    /// It has nothing but what its type has, in the form that a check would leave.
+    /// Protobuf, which has only known fields of the right types.
     Protobuf,
-    /// From an object and an applied configuration.
+    /// The result of server-side apply.
     Applied,
 }
 
-fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, Unfit> {
-    let Sent { mut object, mut complaints, source } = sent;
+fn fit(call: &Call, sent: DecodedBody, validation: FieldValidation) -> Result<Object, Unfit> {
+    let DecodedBody { mut object, mut complaints, source } = sent;
     let resource_type = &call.resource_type;
     match &resource_type.custom {
         Some(_) => check_custom_kind(resource_type, &object).map_err(Unfit::Other)?,
@@ -231,8 +232,8 @@ fn fit(call: &Call, sent: Sent, validation: FieldValidation) -> Result<Object, U
     Ok(object)
 }
 
-/// An empty list of managers means the same as one with an empty entry, which decoding leaves as it is. In custom objects it means
-/// nothing.
+/// Marks an empty list of managers, which resets managedFields, by an empty entry that decoding keeps. For custom objects it
+/// means nothing.
 fn mark_reset(object: &mut Object) {
     let managed = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
     if let Some(Value::Array(entries)) = managed
@@ -242,18 +243,18 @@ fn mark_reset(object: &mut Object) {
     }
 }
 
-/// The complaints about keys that came twice.
+/// The messages about duplicate keys.
 pub fn duplicate_fields(paths: &[String]) -> Vec<String> {
     paths.iter().map(|path| format!("duplicate field {}", quote(path))).collect()
 }
 
-/// Kind and version may be left out; what is there must be those of the path.
+/// kind and apiVersion may be omitted; otherwise they must match the path.
 fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit> {
     let expected = resource_type.api_version();
     let (kind, version) = (text(object, &["kind"]), text(object, &["apiVersion"]));
     let kind = if kind.is_empty() { resource_type.kind.as_str() } else { kind };
     let version = if version.is_empty() { expected.as_str() } else { version };
-    // Clients that are older than the version which is served send evictions all the same.
+    // Kubernetes accepts evictions of this older version.
     let is_older = kind == "Eviction" && version == "policy/v1beta1";
     if (version == expected || is_older) && kind == resource_type.kind {
         return Ok(());
@@ -269,7 +270,7 @@ fn check_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Unfit
     Err(Unfit::Shape { kind: kind.to_owned(), version: short.to_owned(), reason })
 }
 
-/// Custom objects say what they are, and a wrong kind is one more rule that they break.
+/// Custom objects must have a kind; a wrong one is a validation error.
 fn check_custom_kind(resource_type: &ResourceType, object: &Object) -> Result<(), Error> {
     let expected = resource_type.api_version();
     let (kind, version) = (text(object, &["kind"]), text(object, &["apiVersion"]));
@@ -296,7 +297,8 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
         }
         Encoding::Yaml => json::parse_yaml(&call.body).map_err(|e| bad(e.to_string()))?.value,
         Encoding::Protobuf => {
-            let decoded = protobuf::decode(schema::builtin(), &call.body, ("v1", "DeleteOptions"));
+            let decoded =
+                protobuf::decode(schema::builtin(), &call.body, TypeMeta::new("v1", "DeleteOptions"));
             decoded.map_err(|e| bad(e.to_string()))?.value
         }
     };
@@ -309,13 +311,13 @@ pub fn delete_options(call: &Call) -> Result<Value, Error> {
     options.remove("kind");
     let mut value = Value::Object(options);
     if let Some(of) = schema::builtin().by_kind("", "v1", "DeleteOptions") {
-        // What is unknown is forgiven here, and wrong types are not.
+        // Unknown fields are ignored here, wrong types are not.
         schema::check(schema::builtin(), of, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
     }
     call.trail.sent(None, || {
         let mut options = value.clone();
         options["kind"] = "DeleteOptions".into();
-        // Kubernetes calls it so.
+        // The apiVersion of decoded options in Kubernetes.
         options["apiVersion"] = "meta.k8s.io/__internal".into();
         options
     });

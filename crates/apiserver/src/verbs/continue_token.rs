@@ -1,4 +1,4 @@
-//! The token by which a client asks for the next page: opaque to clients, checked when it comes back.
+//! The continue token of paged lists: opaque to clients, and validated.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,15 +7,15 @@ use model::error::Error;
 use serde::{Deserialize, Serialize};
 use store::Position;
 
-/// Where the next page begins, and as of which revision.
+/// The position and revision of the next page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContinueToken {
     v: String,
-    /// The revision of all pages; zero: whatever is newest (a list that was resumed after its history was gone).
+    /// The revision of all pages; zero for the newest state, after the history expired.
     rv: u64,
     namespace: String,
     name: String,
-    /// How many objects were left behind the page before.
+    /// The number of objects after the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<u64>,
 }
@@ -23,20 +23,20 @@ pub struct ContinueToken {
 const VERSION: &str = "meta.k8s.io/v1";
 
 impl ContinueToken {
-    /// A token for the page behind `position`.
+    /// A token for the page after `position`.
     pub fn new(revision: Option<Revision>, position: Position, left: Option<u64>) -> Self {
         let Position { namespace, name } = position;
         let rv = revision.unwrap_or(Revision::ZERO).0;
         Self { v: VERSION.to_owned(), rv, namespace, name, left }
     }
 
-    /// As text for the client.
+    /// The encoded token.
     pub fn encode(&self) -> String {
         let json = serde_json::to_vec(self).expect("a struct of numbers and strings always encodes");
         URL_SAFE_NO_PAD.encode(json)
     }
 
-    /// Reads what a client sent back.
+    /// Decodes a token.
     pub fn decode(text: &str) -> Result<Self, Error> {
         let bad = |reason: &str| Error::BadRequest {
             message: format!("invalid continue token: continue key is not valid: {reason}"),
@@ -57,17 +57,17 @@ impl ContinueToken {
         Some(Revision(self.rv)).filter(|revision| *revision != Revision::ZERO)
     }
 
-    /// Where the page begins.
+    /// The start of the page.
     pub fn position(&self) -> Position {
         Position { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
-    /// How many objects were left behind the page before.
+    /// The number of objects after the previous page.
     pub fn left(&self) -> Option<u64> {
         self.left
     }
 
-    /// The same place in the newest state, for a client whose revision is gone.
+    /// The same position in the newest state, for a client whose revision expired.
     #[must_use]
     pub fn inconsistent(&self) -> Self {
         Self { rv: 0, left: None, ..self.clone() }

@@ -10,22 +10,22 @@ use model::{ObjectKey, Uid, names};
 use store::Write;
 
 use super::body;
-use super::managers::Writing;
+use super::managed_fields::FieldManager;
 use super::metadata::{self, attributes, is_being_deleted, set_text, time};
 use super::options::WriteOptions;
-use super::write::{Changed, bad_version, now};
-use super::{Call, claims, definition, devices, escalation, namespace};
-use crate::admission::Request;
-use crate::auth::Question;
+use super::write::{Mutated, bad_version, now};
+use super::{Call, admin_access, allocator, crd, escalation, namespace};
+use crate::admission::AdmissionAttributes;
+use crate::auth::AuthorizerAttributes;
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::verb::Verb;
 use crate::{render, reviews};
 
-/// How often another random suffix is tried when a generated name is taken.
+/// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
-/// How often something else is handed out when others are faster.
-const CLAIM_ATTEMPTS: usize = 16;
+/// Attempts to allocate values under contention.
+const ALLOCATION_ATTEMPTS: usize = 16;
 
 pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
@@ -37,7 +37,7 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
                 set_text(&mut object, "namespace", call.namespace());
             }
             let name = metadata::text(&object, "name").to_owned();
-            let request = Request::create(&call, &name, options.dry_run);
+            let request = AdmissionAttributes::create(&call, &name, options.dry_run);
             request.admit_whole(&mut object).await?;
             reviews::create(&call, &**review, object).await
         }
@@ -45,64 +45,65 @@ pub async fn create(call: Call) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Makes an object of an applied configuration.
+/// Creates an object by server-side apply.
 pub async fn create_applied(
     call: &Call,
-    applied: Changed,
+    applied: Mutated,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    create_tracked(call, (applied.object, applied.tracked.as_ref()), options).await
+    create_tracked(call, applied.object, applied.tracked.as_ref(), options).await
 }
 
-/// Refuses a PUT or an apply that would create an object where the caller lacks the verb `create` on it.
+/// Refuses a PUT or an apply that would create an object if the caller lacks the verb `create`.
 pub fn may_create(call: &Call) -> Result<(), Error> {
-    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
-    call.api.authorizer.require(&call.caller, question)
+    let attributes = AuthorizerAttributes::Resource { verb: Verb::Create.as_str(), path: &call.path };
+    call.api.authorizer.require(&call.caller, attributes)
 }
 
-/// Who replaces or applies an object that is not there makes it, whatever version it was that they have seen.
+/// Removes the resourceVersion from an update or apply of a missing object, which creates it.
 pub fn forget_version(call: &Call, object: &mut Object) -> Result<(), Error> {
     let version = metadata::text(object, "resourceVersion");
     if !version.is_empty() && version.parse::<u64>().is_err() {
-        return Err(bad_version(call, &call.place.name, version));
+        return Err(bad_version(call, &call.path.name, version));
     }
     metadata::remove(object, "resourceVersion");
     Ok(())
 }
 
-/// Makes an object of a decoded body; also what an update of an absent object does, for types that allow it.
+/// Creates a decoded object; also for an update of a missing object, if the type allows it.
 pub async fn create_object(
     call: &Call,
     object: Object,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    create_tracked(call, (object, None), options).await
+    create_tracked(call, object, None, options).await
 }
 
 async fn create_tracked(
     call: &Call,
-    (mut object, tracked): (Object, Option<&Tracked>),
+    mut object: Object,
+    tracked: Option<&Tracked>,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
     check_place(call, &object)?;
-    definition::check_create(call, metadata::text(&object, "name"))?;
+    crd::check_create(call, metadata::text(&object, "name"))?;
     let generated =
         metadata::text(&object, "name").is_empty() && !metadata::text(&object, "generateName").is_empty();
     complete(call, &mut object);
     call.dedup_sent_owners(&mut object);
     let mut tracked = match tracked {
         Some(tracked) => Cow::Borrowed(tracked),
-        None => Cow::Owned(Writing::new(call, time(now())).track(None, &mut object)),
+        None => Cow::Owned(FieldManager::new(call, time(now())).track(None, &mut object)),
     };
     let name = metadata::text(&object, "name").to_owned();
     let managers = tracked.json.clone();
-    let request = Request::create(call, &name, options.dry_run).managed_by(managers.as_deref());
+    let request = AdmissionAttributes::create(call, &name, options.dry_run).managed_by(managers.as_deref());
     if let Err(refused) = request.admit(Some(&mut object)).await {
         namespace::check(call, namespace::name_in_messages(&object)).await?;
         return Err(refused);
     }
-    let sent = Sent::of(&object);
-    // What is set at random or handed out is set anew in each attempt. Most objects have nothing of that, and need no copy.
+    let sent = SentMetadata::of(&object);
+    // Generated and allocated values are new in each attempt. Most objects have none and need no copy.
     let is_copied = generated || call.resource_type.strategy.allocates();
     if let Some(Tracked { json, errors, .. }) = request.changed_managers() {
         let tracked = tracked.to_mut();
@@ -114,14 +115,16 @@ async fn create_tracked(
     loop {
         let mut copy = is_copied.then(|| object.clone());
         let candidate = copy.as_mut().unwrap_or(&mut object);
-        match attempt(&request, &sent, (candidate, &tracked), contested > 0).await? {
-            Outcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
-            Outcome::ClaimTaken if contested < CLAIM_ATTEMPTS => contested += 1,
-            Outcome::ClaimTaken => {
-                let message = "others were faster each time something was to be handed out".to_owned();
+        match attempt(&request, &sent, candidate, &tracked, contested > 0).await? {
+            CreateOutcome::Made(value) => return render::object(call, StatusCode::CREATED, &value),
+            CreateOutcome::AllocationTaken if contested < ALLOCATION_ATTEMPTS => contested += 1,
+            CreateOutcome::AllocationTaken => {
+                let message =
+                    "cannot allocate a value for the object: every attempt conflicted with another write"
+                        .to_owned();
                 return Err(Error::Internal { message });
             }
-            Outcome::NameTaken(name) => {
+            CreateOutcome::NameTaken(name) => {
                 names -= 1;
                 if names == 0 {
                     return Err(name_conflict(call, name, generated).await);
@@ -131,25 +134,25 @@ async fn create_tracked(
     }
 }
 
-/// What became of one attempt to make an object.
-enum Outcome {
-    /// It is made: as the client gets it.
+/// The result of one attempt.
+enum CreateOutcome {
+    /// The object is created; its bytes in the version of the request.
     Made(bytes::Bytes),
-    /// There is one with this name.
+    /// The name exists.
     NameTaken(String),
-    /// Somebody else has got what was handed out to it.
-    ClaimTaken,
+    /// Another object has an allocated value.
+    AllocationTaken,
 }
 
-/// What has to be known of an object as it was sent, once the server has set what it decides.
-struct Sent {
+/// Metadata of the sent object that is needed after the server's fields are set.
+struct SentMetadata {
     name: String,
     has_version: bool,
 }
 
-impl Sent {
+impl SentMetadata {
     fn of(object: &Object) -> Self {
-        // What is no number is no version, and does no harm.
+        // A value that is no number is ignored.
         let version = metadata::text(object, "resourceVersion").parse::<u64>();
         let has_version = version.is_ok_and(|version| version != 0);
         Self { name: namespace::name_in_messages(object).to_owned(), has_version }
@@ -157,47 +160,53 @@ impl Sent {
 }
 
 async fn attempt(
-    request: &Request<'_>,
-    sent: &Sent,
-    (candidate, tracked): (&mut Object, &Tracked),
+    request: &AdmissionAttributes<'_>,
+    sent: &SentMetadata,
+    candidate: &mut Object,
+    tracked: &Tracked,
     contested: bool,
-) -> Result<Outcome, Error> {
+) -> Result<CreateOutcome, Error> {
     let call = request.call;
     fill(call, candidate);
-    if let Err(fault) = check(request, sent, (candidate, tracked), contested).await {
+    if let Err(fault) = check(request, sent, candidate, tracked, contested).await {
         namespace::check(call, &sent.name).await?;
         return Err(fault);
     }
     let key = call.key_of(metadata::text(candidate, "name"));
-    let committed = commit(request, &key, (candidate, tracked)).await;
+    let committed = commit(request, &key, candidate, tracked).await;
     request.release();
     match committed {
-        Ok(value) => Ok(Outcome::Made(value)),
-        Err(Failure::Of(error)) => Err(error),
-        Err(Failure::Store(error)) if definition::has_moved(call, &error) => Err(Error::DefinitionChanged),
-        Err(Failure::Store(error)) if claims::was_contested(&error, &key) => Ok(Outcome::ClaimTaken),
-        Err(Failure::Store(store::Error::AlreadyExists { .. })) => Ok(Outcome::NameTaken(key.name)),
-        Err(Failure::Store(error)) => Err(namespace::refusal(call, &sent.name, error)),
+        Ok(value) => Ok(CreateOutcome::Made(value)),
+        Err(WriteFailure::Api(error)) => Err(error),
+        Err(WriteFailure::Store(error)) if crd::has_moved(call, &error) => Err(Error::DefinitionChanged),
+        Err(WriteFailure::Store(error)) if allocator::was_contested(&error, &key) => {
+            Ok(CreateOutcome::AllocationTaken)
+        }
+        Err(WriteFailure::Store(store::Error::AlreadyExists { .. })) => {
+            Ok(CreateOutcome::NameTaken(key.name))
+        }
+        Err(WriteFailure::Store(error)) => Err(namespace::refusal(call, &sent.name, error)),
     }
 }
 
-/// Makes an object ready to be written, if it may be.
+/// Prepares and validates an object for the commit.
 async fn check(
-    request: &Request<'_>,
-    sent: &Sent,
-    (candidate, tracked): (&mut Object, &Tracked),
+    request: &AdmissionAttributes<'_>,
+    sent: &SentMetadata,
+    candidate: &mut Object,
+    tracked: &Tracked,
     contested: bool,
 ) -> Result<(), Error> {
     let (call, strategy) = (request.call, &request.call.resource_type.strategy);
-    claims::allocate(call, candidate, None, contested).await?;
+    allocator::allocate(call, candidate, None, contested).await?;
     strategy.prepare_create(candidate);
     let made = metadata::text(candidate, "creationTimestamp").to_owned();
     strategy.stamp(candidate, None, &call.writer(&made));
     escalation::check(call, candidate, None)?;
-    let access = devices::bad_access(request, candidate, None).await?;
-    validate(request, sent, (candidate, tracked), access)?;
+    let access = admin_access::bad_access(request, candidate, None).await?;
+    validate(request, sent, candidate, tracked, access)?;
     if !request.dry_run {
-        definition::settle(call, candidate, &made);
+        crd::set_names(call, candidate, &made);
     }
     call.warnings.extend(strategy.warnings(candidate, None));
     strategy.canonicalize(candidate);
@@ -217,7 +226,7 @@ async fn name_conflict(call: &Call, name: String, generated: bool) -> Error {
     Error::AlreadyExists { group, resource, name, is_ending }
 }
 
-/// What the object says of its own place must be what the path says.
+/// The namespace of the object must match the path.
 pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     let namespace = metadata::text(object, "namespace");
     if !namespace.is_empty() && call.resource_type.namespaced && namespace != call.namespace() {
@@ -227,7 +236,7 @@ pub fn check_place(call: &Call, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what is left out and takes away what only the server says: so plugins see it. A generated name is not known yet.
+/// Sets defaults and removes server fields before admission. A generated name is not known yet.
 fn complete(call: &Call, object: &mut Object) {
     call.resource_type.strategy.default(object);
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
@@ -236,12 +245,12 @@ fn complete(call: &Call, object: &mut Object) {
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
-        // Kubernetes forgives a namespace where none belongs.
+        // Kubernetes ignores a namespace on cluster-scoped objects.
         metadata::remove(object, "namespace");
     }
 }
 
-/// Sets what the server decides of every new object: name, uid, time, generation.
+/// Sets name, uid, creationTimestamp and generation.
 fn fill(call: &Call, object: &mut Object) {
     let base = metadata::text(object, "generateName").to_owned();
     if metadata::text(object, "name").is_empty() && !base.is_empty() {
@@ -256,11 +265,12 @@ fn fill(call: &Call, object: &mut Object) {
     }
 }
 
-/// Checks what the server made of the object, then what was sent.
+/// Validates the prepared object, then the sent resourceVersion.
 fn validate(
-    request: &Request<'_>,
-    sent: &Sent,
-    (object, tracked): (&Object, &Tracked),
+    request: &AdmissionAttributes<'_>,
+    sent: &SentMetadata,
+    object: &Object,
+    tracked: &Tracked,
     access: Option<FieldError>,
 ) -> Result<(), Error> {
     let resource_type = &request.call.resource_type;
@@ -272,7 +282,7 @@ fn validate(
     if !errors.is_empty() {
         return Err(resource_type.invalid(name, errors));
     }
-    // A version that nothing will have does no harm.
+    // A dry run ignores the resourceVersion.
     if sent.has_version && !request.dry_run {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Error::BadRequest { message: message.to_owned() });
@@ -281,10 +291,11 @@ fn validate(
 }
 
 async fn commit(
-    request: &Request<'_>,
+    request: &AdmissionAttributes<'_>,
     key: &ObjectKey,
-    (object, tracked): (&Object, &Tracked),
-) -> Result<bytes::Bytes, Failure> {
+    object: &Object,
+    tracked: &Tracked,
+) -> Result<bytes::Bytes, WriteFailure> {
     let call = request.call;
     let object = &*call.resource_type.completed(object);
     let mut writes: Vec<Write> = namespace::requirement(call).into_iter().collect();
@@ -299,30 +310,30 @@ async fn commit(
     let attributes = attributes(&call.resource_type, object);
     let body = call.resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     writes.push(Write::Create { key: key.clone(), uid, attributes, body });
-    writes.extend(claims::steps(call, Some(object), None).await?);
+    writes.extend(allocator::writes(call, Some(object), None).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
-    let lost = || Error::Internal { message: "the store does not say what it wrote".to_owned() };
+    let lost = || Error::Internal { message: "the store returned no result of the write".to_owned() };
     let written = written.into_iter().next().ok_or_else(lost)?;
     Ok(call.resource_type.of_version(written.value, written.revision).await?)
 }
 
-/// Why an object was not written: because of the store, or because of itself.
-pub enum Failure {
-    /// The store did not take it.
+/// The reason why an object was not written.
+pub enum WriteFailure {
+    /// The store refused it.
     Store(store::Error),
-    /// It cannot be brought into the form that is stored.
-    Of(Error),
+    /// It cannot be encoded.
+    Api(Error),
 }
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for WriteFailure {
     fn from(error: store::Error) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
-        Self::Of(error)
+        Self::Api(error)
     }
 }

@@ -1,4 +1,4 @@
-//! delete: an object gone, or on its way out while finalizers hold it.
+//! delete: removes an object, or marks it while finalizers or a grace period hold it.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -9,52 +9,53 @@ use model::{Encoded, ObjectKey, Uid};
 use serde_json::json;
 use store::{Precondition, Stored, Write};
 
-use super::definition::has_moved;
+use super::crd::has_moved;
 use super::metadata::{
-    self, FOREGROUND, ORPHAN, attributes, begin_deletion, finalizers, grace, is_being_deleted, may_go,
-    set_end, set_finalizer, time,
+    self, FOREGROUND, ORPHAN, attributes, begin_deletion, can_be_removed, finalizers, grace,
+    is_being_deleted, set_end, set_finalizer, time,
 };
 use super::options::{DeleteOptions, Propagation};
 use super::write::{ATTEMPTS, modified, now};
-use super::{Call, claims, store_error};
-use crate::admission::Request;
+use super::{Call, allocator, store_error};
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
-use crate::definitions::conditions;
+use crate::crds::conditions;
 use crate::registry::{Object, ResourceType, Served};
 use crate::render;
 
-/// What a deletion did.
+/// The result of a deletion.
 pub enum Deleted {
-    /// The object with this uid is gone; this is what watchers see of its end.
+    /// The object is removed; the bytes of its last state.
     Gone(Uid, Bytes),
-    /// The object is on its way out, in this state.
+    /// The object is terminating, in this state.
     Waiting(Bytes),
 }
 
-/// What becomes of an object that shall be deleted.
-pub struct Ending {
+/// The new state of an object that is deleted.
+pub struct Deletion {
     object: Object,
-    /// Whether it goes at once.
+    /// Whether it is removed at once.
     is_end: bool,
-    /// What watchers see of it, and what is stored if it does not go.
+    /// The body of the DELETED event, or of the terminating object.
     body: Encoded,
 }
 
-impl Ending {
-    /// Of an object, as it is by now.
+impl Deletion {
+    /// The deletion of a parsed object.
     pub async fn of(of: &Served, mut object: Object, options: &DeleteOptions) -> Result<Self, Error> {
-        let Decision { is_end, .. } = decide(of, &mut object, options);
+        let DeletionDecision { is_end, .. } = decide(of, &mut object, options);
         let body = of.sealed(&object).await?;
         Ok(Self { object, is_end, body })
     }
 
-    /// Of an object as it is stored. Who manages its fields need not be known if that is all that is written of it.
+    /// The deletion of a stored object. Its managedFields are parsed only if they are written.
     async fn of_stored(
         of: &Served,
-        (head, mut object): (&Stored, Object),
+        head: &Stored,
+        mut object: Object,
         options: &DeleteOptions,
     ) -> Result<Self, Error> {
-        let Decision { is_end, is_changed } = decide(of, &mut object, options);
+        let DeletionDecision { is_end, is_changed } = decide(of, &mut object, options);
         if is_changed || !of.reads_as_stored(head) {
             return Self::of(of, of.read(head).await?, options).await;
         }
@@ -89,7 +90,7 @@ pub async fn delete_object(call: &Call, key: &ObjectKey, options: &DeleteOptions
     delete_found(call, key.clone(), None, options).await
 }
 
-/// The same for an object that was read a moment ago; if it has changed since, it is read again.
+/// Like [`delete_object`], for an object that was just read; reads again after a conflict.
 pub async fn delete_found(
     call: &Call,
     key: ObjectKey,
@@ -114,22 +115,23 @@ pub async fn delete_found(
         let Some(head) = head else { return Err(resource_type.not_found(&key.name)) };
         check_preconditions(resource_type, &head, options)?;
         let object = resource_type.read_unmanaged(&head).await?;
-        // Of many that are deleted at once none is named.
-        let name = &call.place.name;
-        let request = Request::delete(call, name, (&head, &object), (&options.given, options.dry_run));
+        // deletecollection has no name in its attributes.
+        let name = &call.path.name;
+        let request =
+            AdmissionAttributes::delete(call, name, &head, &object, &options.given, options.dry_run);
         if !options.is_end_of_type {
             request.admit(None).await?;
             request.validate(None).await?;
         }
-        let ending = Ending::of_stored(resource_type, (&head, object), options).await?;
-        if let Some(deleted) = attempt(call, &head, ending, options, None).await? {
+        let deletion = Deletion::of_stored(resource_type, &head, object, options).await?;
+        if let Some(deleted) = attempt(call, &head, deletion, options, None).await? {
             return Ok(deleted);
         }
     }
     Err(modified(call))
 }
 
-/// Tells the client what stays behind where it did not say what it wants.
+/// Warns if the default propagation policy orphans dependents.
 pub fn warn(call: &Call, options: &DeleteOptions) {
     if let (Dependents::Orphaned(warning), None) =
         (call.resource_type.strategy.dependents(), options.propagation)
@@ -138,11 +140,11 @@ pub fn warn(call: &Call, options: &DeleteOptions) {
     }
 }
 
-/// Deletes an object, or begins its deletion, together with another write; `None` if others were faster.
+/// Deletes an object, or begins its deletion, together with another write; `None` after a conflict.
 pub async fn attempt(
     call: &Call,
     head: &Stored,
-    Ending { object, is_end, body }: Ending,
+    Deletion { object, is_end, body }: Deletion,
     options: &DeleteOptions,
     beside: Option<Write>,
 ) -> Result<Option<Deleted>, Error> {
@@ -161,7 +163,7 @@ pub async fn attempt(
     }];
     writes.extend(beside);
     if is_end && resource_type.strategy.allocates() {
-        writes.extend(claims::steps(call, None, Some(&object)).await.map_err(store_error)?);
+        writes.extend(allocator::writes(call, None, Some(&object)).await.map_err(store_error)?);
     }
     match call.write(writes).await {
         Ok(written) => Ok(Some(of(match written.into_iter().next() {
@@ -170,26 +172,26 @@ pub async fn attempt(
         }))),
         Err(error) if has_moved(call, &error) => Err(Error::DefinitionChanged),
         Err(store::Error::Conflict { .. }) => Ok(None),
-        Err(error) if claims::was_contested(&error, &head.key) => Ok(None),
+        Err(error) if allocator::was_contested(&error, &head.key) => Ok(None),
         Err(store::Error::NotFound { .. }) => Err(resource_type.not_found(&head.key.name)),
         Err(error) => Err(store_error(error)),
     }
 }
 
-/// What is decided about an object that shall be deleted.
-struct Decision {
-    /// Whether it goes at once.
+/// The decision about a deletion.
+struct DeletionDecision {
+    /// Whether the object is removed at once.
     is_end: bool,
-    /// Whether it has become another for it.
+    /// Whether the object was changed.
     is_changed: bool,
 }
 
-/// Makes of an object what it is when it shall be deleted.
-fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> Decision {
-    // A namespace that is on its way out stays as it is until its contents are gone.
+/// Sets the fields of a terminating object, and decides whether it is removed.
+fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOptions) -> DeletionDecision {
+    // A terminating namespace stays until its contents are deleted.
     let is_emptied = || resource_type.is_namespace() && resource_type.strategy.holds_deletion(object);
     if is_being_deleted(object) && is_emptied() {
-        return Decision { is_end: false, is_changed: false };
+        return DeletionDecision { is_end: false, is_changed: false };
     }
     let mut is_changed = false;
     if let Some(propagation) = propagation(resource_type, object, options) {
@@ -197,9 +199,9 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
             is_changed |= set_finalizer(object, finalizer, propagation == wanted);
         }
     }
-    if resource_type.is_definition() && !is_being_deleted(object) {
-        conditions::begin_end(object, &time(now()));
-        return Decision { is_end: false, is_changed: true };
+    if resource_type.is_crd() && !is_being_deleted(object) {
+        conditions::begin_termination(object, &time(now()));
+        return DeletionDecision { is_end: false, is_changed: true };
     }
     if let Some(grace) = resource_type.strategy.grace(object, options.grace) {
         is_changed = true;
@@ -209,29 +211,31 @@ fn decide(resource_type: &ResourceType, object: &mut Object, options: &DeleteOpt
             begin_deletion(resource_type, object, now(), grace);
         }
     }
-    let is_end = may_go(resource_type, object);
+    let is_end = can_be_removed(resource_type, object);
     if !is_end && !is_being_deleted(object) {
         is_changed = true;
         begin_deletion(resource_type, object, now(), 0);
     }
-    Decision { is_end, is_changed }
+    DeletionDecision { is_end, is_changed }
 }
 
-/// What becomes of dependents; `None` leaves it to the finalizers that the object has.
+/// The propagation policy; `None` leaves it to the object's finalizers.
 fn propagation(
     resource_type: &ResourceType,
     object: &Object,
     options: &DeleteOptions,
 ) -> Option<Propagation> {
-    let is_said = || finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
+    let is_explicit = || finalizers(object).iter().any(|name| [ORPHAN, FOREGROUND].contains(name));
     match resource_type.strategy.dependents() {
         Dependents::None => None,
-        Dependents::Orphaned(_) if options.propagation.is_none() && !is_said() => Some(Propagation::Orphan),
+        Dependents::Orphaned(_) if options.propagation.is_none() && !is_explicit() => {
+            Some(Propagation::Orphan)
+        }
         _ => options.propagation,
     }
 }
 
-/// A deletion that has begun can end sooner, never later.
+/// Shortens the grace period; it is never extended.
 fn shorten(object: &mut Object, asked: Option<i64>) {
     let Some(asked) = asked.map(|seconds| if seconds < 0 { 1 } else { seconds }) else { return };
     let given = grace(object);
@@ -242,14 +246,14 @@ fn shorten(object: &mut Object, asked: Option<i64>) {
     }
 }
 
-/// Who names a uid or a version means that object, as it was then.
+/// Checks uid and resourceVersion of the preconditions.
 pub fn check_preconditions(
     resource_type: &ResourceType,
     head: &Stored,
     options: &DeleteOptions,
 ) -> Result<(), Error> {
-    // These two look for themselves before the store does.
-    if resource_type.is_namespace() || resource_type.is_definition() {
+    // Kubernetes checks these two before the store does.
+    if resource_type.is_namespace() || resource_type.is_crd() {
         return check_first(resource_type, head, options);
     }
     let conflict = |message: String| Error::Conflict {
@@ -273,7 +277,7 @@ pub fn check_preconditions(
     Ok(())
 }
 
-/// The same in the words of namespaces and definitions.
+/// The check with the messages of Namespaces and CRDs.
 fn check_first(resource_type: &ResourceType, head: &Stored, options: &DeleteOptions) -> Result<(), Error> {
     let conflict = |what: &str, given: &str, actual: &str| {
         let message =

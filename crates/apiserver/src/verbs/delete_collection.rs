@@ -1,4 +1,4 @@
-//! deletecollection: every object of a selection deleted, page by page.
+//! deletecollection: deletes all selected objects, page by page.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -10,14 +10,14 @@ use super::Call;
 use super::delete::{delete_found, warn};
 use super::list::{ListMetadata, Reader};
 use super::options::DeleteOptions;
-use super::scope::scope;
+use super::selection::selection;
 use crate::body::Body;
-use crate::definitions::indexing::has_fields;
+use crate::crds::selectable_fields::has_fields;
 use crate::render;
 use crate::request::list_options::ListOptions;
 
-/// Deletions in flight at once; they share commits.
-const SIDE_BY_SIDE: usize = 100;
+/// Concurrent deletions; they share commits.
+const CONCURRENCY: usize = 100;
 
 pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
     let options = DeleteOptions::read(&call)?;
@@ -25,13 +25,13 @@ pub async fn delete_collection(call: Call) -> Result<Response<Body>, Error> {
     render::list(&call, &metadata, deleted)
 }
 
-/// Deletes the objects of a selection, as many as the call asks for; what they were last, and where the list of them ends.
+/// Deletes the selected objects. Returns their last states and the metadata of the list.
 pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(ListMetadata, Vec<Bytes>), Error> {
     let wanted = ListOptions::from_query(&call.query)?;
-    let scope = scope(call)?;
-    has_fields(call, &scope.selector).await?;
+    let selection = selection(call)?;
+    has_fields(call, &selection.selector).await?;
     warn(call, options);
-    let mut reader = Reader::open(call, &scope, &wanted).await?;
+    let mut reader = Reader::open(call, &selection, &wanted).await?;
     let mut deleted = Vec::new();
     while !reader.done() {
         let items = reader.next_stored().await?;
@@ -40,15 +40,15 @@ pub async fn delete_all(call: &Call, options: &DeleteOptions) -> Result<(ListMet
             delete_found(call, item.key.clone(), found, options)
         };
         let deletions: Vec<_> = items.iter().map(delete).collect();
-        let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(SIDE_BY_SIDE).collect().await;
+        let outcomes: Vec<_> = futures::stream::iter(deletions).buffered(CONCURRENCY).collect().await;
         for (item, outcome) in items.iter().zip(outcomes) {
             match outcome {
-                // As it was found: what it has become since is not shown.
+                // The response has the objects as they were listed.
                 Ok(_) => {
                     let found = call.resource_type.of_version(item.value.clone(), item.revision);
                     deleted.push(found.await?);
                 }
-                // Somebody else was faster: it is gone, as was asked.
+                // Another client deleted it already.
                 Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -1,26 +1,26 @@
-//! Whoever writes a role or a binding gives rights away, and may give no others than they have.
+//! Privilege escalation check: writing a role or binding needs the rights that it grants.
 
 use kinds::rbac::{self, GROUP, PolicyRule, RoleRef, missing, names_of_missing, not_found};
 use model::error::{Error, quote};
 use serde_json::{Value, json};
 
 use super::{Call, metadata};
-use crate::auth::rbac::{Kind, of};
-use crate::auth::{MASTERS, Question};
+use crate::auth::rbac::{RbacKind, of};
+use crate::auth::{AuthorizerAttributes, MASTERS};
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
-/// Refuses a role or binding by which somebody would get more than the caller has.
+/// Refuses a role or binding that grants more rights than the caller has.
 pub fn check(call: &Call, new: &Object, old: Option<&Object>) -> Result<(), Error> {
-    let Some(kind) = Kind::of(&call.resource_type) else { return Ok(()) };
-    if call.caller.is_in(MASTERS) || old.is_some_and(|old| only_lets_go(new, old)) {
+    let Some(kind) = RbacKind::of(&call.resource_type) else { return Ok(()) };
+    if call.caller.is_in(MASTERS) || old.is_some_and(|old| changes_only_references(new, old)) {
         return Ok(());
     }
     if kind.is_binding() { check_binding(call, new) } else { check_role(call, new, old) }
 }
 
-/// Whether nothing changes but what holds an object: whoever deletes what it depends on has to be able to let it go.
-fn only_lets_go(new: &Object, old: &Object) -> bool {
+/// Whether only owner references or finalizers change, which the garbage collector must be able to do.
+fn changes_only_references(new: &Object, old: &Object) -> bool {
     let rest = |object: &Object| {
         let mut object = object.clone();
         for key in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
@@ -32,8 +32,8 @@ fn only_lets_go(new: &Object, old: &Object) -> bool {
 }
 
 fn check_role(call: &Call, new: &Object, old: Option<&Object>) -> Result<(), Error> {
-    let place = ResourcePath { version: "*".to_owned(), subresource: String::new(), ..call.place.clone() };
-    if may(call, "escalate", &place) {
+    let path = ResourcePath { version: "*".to_owned(), subresource: String::new(), ..call.path.clone() };
+    if may(call, "escalate", &path) {
         return Ok(());
     }
     let rules = new.get("rules").cloned().unwrap_or_default();
@@ -64,7 +64,7 @@ fn check_binding(call: &Call, new: &Object) -> Result<(), Error> {
         "Role" => Some("roles"),
         _ => None,
     };
-    let place = |resource: &str| ResourcePath {
+    let path = |resource: &str| ResourcePath {
         group,
         version: "*".to_owned(),
         resource: resource.to_owned(),
@@ -72,7 +72,7 @@ fn check_binding(call: &Call, new: &Object) -> Result<(), Error> {
         name: role.name.to_string(),
         ..ResourcePath::default()
     };
-    if resource.is_some_and(|resource| may(call, "bind", &place(resource))) {
+    if resource.is_some_and(|resource| may(call, "bind", &path(resource))) {
         return Ok(());
     }
     if resource.is_none() {
@@ -82,15 +82,15 @@ fn check_binding(call: &Call, new: &Object) -> Result<(), Error> {
     let found = call.api.rbac.index().role(call.namespace(), &role);
     let given = found.ok_or_else(|| Error::NotFound {
         group: GROUP.to_owned(),
-        // Kubernetes' words: the binding is named, not the role.
+        // Kubernetes names the binding here, not the role.
         resource: call.resource_type.plural.clone(),
         name: role.name.to_string(),
     })?;
     confirm(call, new, &given.rules)
 }
 
-fn may(call: &Call, verb: &str, place: &ResourcePath) -> bool {
-    call.api.authorizer.decide(&call.caller, Question::Resource { verb, place }).is_allowed()
+fn may(call: &Call, verb: &str, path: &ResourcePath) -> bool {
+    call.api.authorizer.decide(&call.caller, AuthorizerAttributes::Resource { verb, path }).is_allowed()
 }
 
 fn confirm(call: &Call, object: &Object, given: &[PolicyRule]) -> Result<(), Error> {

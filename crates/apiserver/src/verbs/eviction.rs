@@ -1,6 +1,6 @@
-//! An eviction: a deletion of a pod that asks the budgets of disruptions first. It is no object of its own.
+//! Eviction: a deletion of a Pod that respects PodDisruptionBudgets. Evictions are not stored.
 //!
-//! The budget is counted down in the transaction that begins the deletion: neither happens alone.
+//! The budget is decremented in the transaction that begins the deletion.
 
 use std::sync::Arc;
 
@@ -12,36 +12,37 @@ use serde_json::{Value, json};
 use store::{Precondition, Stored, Write};
 
 use super::body;
-use super::delete::{self, Ending};
-use super::managers::Writing;
+use super::delete::{self, Deletion};
+use super::managed_fields::FieldManager;
 use super::metadata::{self, attributes, time};
 use super::options::{DeleteOptions, WriteOptions};
 use super::write::{ATTEMPTS, modified, now};
 use super::{Call, create, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
 use crate::built_in;
 use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::render;
 
-/// Answers an eviction that was sent to a pod.
+/// Serves an Eviction sent to a Pod.
 pub async fn create_eviction(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone("policy", "Eviction"))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path("policy", "Eviction"))));
     let mut eviction = body::decode(&sent, options.field_validation)?;
     create::check_place(&call, &eviction)?;
-    if metadata::text(&eviction, "name") != call.place.name {
+    if metadata::text(&eviction, "name") != call.path.name {
         return Err(Error::bad_request("name in URL does not match name in Eviction object"));
     }
-    let request = Request::create(&call, &call.place.name, options.dry_run).shown_as(&sent.resource_type);
+    let request =
+        AdmissionAttributes::create(&call, &call.path.name, options.dry_run).shown_as(&sent.resource_type);
     request.admit_whole(&mut eviction).await?;
     let options = delete_options(&call, &eviction)?;
     evict_pod(&call, &options).await?;
     render::done(&sent)
 }
 
-/// The options of the deletion; a dry run may be asked for there or in the query.
+/// The delete options; dryRun may be in them or in the query.
 fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error> {
     let mut options = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
     let asked: Vec<&str> = call.query.all("dryRun").collect();
@@ -58,7 +59,7 @@ fn delete_options(call: &Call, eviction: &Object) -> Result<DeleteOptions, Error
     DeleteOptions::from_value(options)
 }
 
-/// Begins the deletion of the pod, again if others are faster.
+/// Begins the deletion of the Pod; retries conflicts.
 async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
     let key = call.key();
     for _ in 0..ATTEMPTS {
@@ -69,7 +70,7 @@ async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
         let now = time(now());
         let beside = count(call, &pod, &now).await?;
         note_eviction(&mut pod, &now);
-        let ending = Ending::of(&call.resource_type, pod, options).await?;
+        let ending = Deletion::of(&call.resource_type, pod, options).await?;
         if delete::attempt(call, &head, ending, options, beside).await?.is_some() {
             return Ok(());
         }
@@ -77,7 +78,7 @@ async fn evict_pod(call: &Call, options: &DeleteOptions) -> Result<(), Error> {
     Err(modified(call))
 }
 
-/// The write that counts an eviction, if a budget has to.
+/// The write that decrements the budget, if one applies.
 async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Error> {
     let registry = call.api.registry();
     let Some(of) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(None) };
@@ -90,7 +91,7 @@ async fn count(call: &Call, pod: &Object, now: &str) -> Result<Option<Write>, Er
     let found = heads.into_iter().zip(&objects);
     let found = found.into_iter().find(|(head, _)| head.key.name == metadata::text(&budget, "name"));
     Ok(found.map(|(head, old)| {
-        let writing = Writing::by_server(&call.api, of, "status", now.to_owned());
+        let writing = FieldManager::by_server(&call.api, of, "status", now.to_owned());
         let tracked = writing.track(Some(old), &mut budget);
         Write::Update {
             key: head.key,

@@ -1,16 +1,16 @@
-//! get: one object.
+//! get: reads one object.
 
 use http::{Response, StatusCode};
 use model::error::Error;
 
-use super::{Call, components, store_error};
+use super::{Call, component_status, store_error};
 use crate::body::Body;
 use crate::render;
 use crate::request::list_options::parse_revision;
 
 pub async fn get(call: Call) -> Result<Response<Body>, Error> {
     if call.resource_type.is_component_status() {
-        return components::get(&call).await;
+        return component_status::get(&call).await;
     }
     let version = call.query.text("resourceVersion");
     if !version.is_empty() {
@@ -23,8 +23,8 @@ pub async fn get(call: Call) -> Result<Response<Body>, Error> {
     let key = call.key();
     match call.api.store.get(&key, None).await.map_err(store_error)? {
         Some(found) => {
-            if let Some(catalog) = call.followed() {
-                catalog.follows(found.revision).await;
+            if let Some(catalog) = call.crd_catalog() {
+                catalog.wait_for(found.revision).await;
             }
             let value = call.resource_type.of_version(found.value, found.revision).await?;
             render::object(&call, StatusCode::OK, &value)

@@ -1,4 +1,4 @@
-//! list: many objects, streamed in constant memory from pages that all show the same revision.
+//! list: streams objects in constant memory, from pages of the same revision.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use model::{ObjectKey, Revision};
 use store::{ListQuery, Page, Position, Store, Stored};
 
 use super::continue_token::ContinueToken;
-use super::scope::{Scope, scope};
-use super::{Call, components, store_error, too_old};
+use super::selection::{Selection, selection};
+use super::{Call, component_status, store_error, too_old};
 use crate::body::{Aborted, Body};
-use crate::definitions::Catalog;
-use crate::definitions::indexing::has_fields;
+use crate::crds::Catalog;
+use crate::crds::selectable_fields::has_fields;
 use crate::registry::Served;
 use crate::render::ListFrame;
 use crate::request::list_options::{ListOptions, VersionMatch};
 
-/// Objects read from the store at once.
+/// Objects per page.
 const CHUNK: usize = 500;
 
-/// Objects are put together until a piece of the answer has this size.
+/// The size of a response chunk.
 const PIECE: usize = 64 << 10;
 
 pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     let options = ListOptions::from_query(&call.query)?;
     if call.resource_type.is_component_status() {
-        return components::list(&call).await;
+        return component_status::list(&call).await;
     }
-    let scope = scope(&call)?;
-    has_fields(&call, &scope.selector).await?;
-    let mut reader = Reader::open(&call, &scope, &options).await?;
+    let selection = selection(&call)?;
+    has_fields(&call, &selection.selector).await?;
+    let mut reader = Reader::open(&call, &selection, &options).await?;
     let first = reader.next().await?;
     let frame = ListFrame::new(&call);
     if !frame.streams() {
@@ -46,23 +46,23 @@ pub async fn list(call: Call) -> Result<Response<Body>, Error> {
     Ok(frame.response(Body::stream(stream(frame.clone(), reader, first))))
 }
 
-/// Writes the list while it is read. Its metadata comes last, when it is known where the list ended.
+/// Streams a list while it is read. Its metadata comes last.
 fn stream(
     frame: ListFrame,
     reader: Reader,
     first: Vec<Stored>,
 ) -> impl futures::Stream<Item = Result<Bytes, Aborted>> + Send {
-    struct State {
+    struct ListStream {
         frame: ListFrame,
         reader: Reader,
-        /// Items that are read and not yet written.
+        /// Items that are read and not yet encoded.
         page: std::vec::IntoIter<Stored>,
         opened: bool,
         items: bool,
         closed: bool,
     }
-    impl State {
-        /// The next piece: who does not read on keeps one of these and what is left of a page.
+    impl ListStream {
+        /// The next chunk: a client that stops reading holds one of these and the rest of a page.
         async fn piece(&mut self) -> Result<Bytes, Error> {
             let mut out = BytesMut::with_capacity(PIECE);
             if !std::mem::replace(&mut self.opened, true) {
@@ -86,13 +86,13 @@ fn stream(
         }
     }
     let page = first.into_iter();
-    let state = State { frame, reader, page, opened: false, items: false, closed: false };
+    let state = ListStream { frame, reader, page, opened: false, items: false, closed: false };
     futures::stream::unfold(state, |mut state| async move {
         if state.closed {
             return None;
         }
         let piece = state.piece().await.map_err(|error| {
-            tracing::warn!(%error, "a list ended early");
+            tracing::warn!(%error, "list ended early");
             state.closed = true;
             Aborted
         });
@@ -101,7 +101,7 @@ fn stream(
     .boxed()
 }
 
-/// What `metadata` of a list says.
+/// The metadata of a list.
 #[derive(Clone, Debug)]
 pub struct ListMetadata {
     pub revision: Revision,
@@ -109,17 +109,17 @@ pub struct ListMetadata {
     pub remaining: Option<u64>,
 }
 
-/// Reads a list from the store, chunk by chunk.
+/// Reads a list page by page.
 pub struct Reader {
     store: Store,
     resource_type: Arc<Served>,
-    followed: Option<Arc<Catalog>>,
+    catalog: Option<Arc<Catalog>>,
     query: ListQuery,
-    /// One object, where the selection names it.
+    /// The only object, if the selection names it.
     lookup: Option<ObjectKey>,
-    /// How many objects the client still wants.
+    /// The remaining limit.
     wanted: Option<usize>,
-    /// How many objects there were before the first chunk; unknown with a selector.
+    /// The total number of objects; unknown with a selector.
     left: Option<u64>,
     counts: bool,
     token: Option<ContinueToken>,
@@ -130,14 +130,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Everything of a selection as of now, for a watch that begins with the state.
-    pub fn of_state(call: &Call, scope: &Scope) -> Self {
+    /// All selected objects at the newest revision, for the initial state of a watch.
+    pub fn of_state(call: &Call, selection: &Selection) -> Self {
         Self {
             store: call.api.store.clone(),
             resource_type: call.resource_type.clone(),
-            followed: call.followed(),
-            query: scope.query(call, CHUNK),
-            lookup: scope.lookup(call),
+            catalog: call.crd_catalog(),
+            query: selection.query(call, CHUNK),
+            lookup: selection.lookup(call),
             wanted: None,
             left: None,
             counts: false,
@@ -149,14 +149,14 @@ impl Reader {
         }
     }
 
-    pub async fn open(call: &Call, scope: &Scope, options: &ListOptions) -> Result<Self, Error> {
+    pub async fn open(call: &Call, selection: &Selection, options: &ListOptions) -> Result<Self, Error> {
         let token = options.continue_token.as_deref().map(ContinueToken::decode).transpose()?;
         let given = call.query.text("resourceVersion");
         if token.is_some() && !given.is_empty() && given != "0" {
             let message = "specifying resource version is not allowed when using continue";
             return Err(Error::BadRequest { message: message.to_owned() });
         }
-        let mut reader = Self::of_state(call, scope);
+        let mut reader = Self::of_state(call, selection);
         reader.query.at = match (&token, options.version) {
             (Some(token), _) => token.revision(),
             (None, VersionMatch::Exact(revision)) => Some(revision),
@@ -168,18 +168,18 @@ impl Reader {
         };
         reader.query.after = token.as_ref().map(ContinueToken::position);
         reader.wanted = options.limit;
-        reader.counts = options.limit.is_some() && !scope.selective;
+        reader.counts = options.limit.is_some() && !selection.selective;
         reader.left = token.as_ref().and_then(ContinueToken::left);
         reader.token = token;
         Ok(reader)
     }
 
-    /// Whether everything has been read.
+    /// Whether all objects are read.
     pub fn done(&self) -> bool {
         self.done
     }
 
-    /// As of which revision it reads; known after the first chunk.
+    /// The revision of the list; known after the first page.
     pub fn revision(&self) -> Revision {
         self.revision.unwrap_or(Revision::ZERO)
     }
@@ -190,7 +190,7 @@ impl Reader {
         self.show(items).await
     }
 
-    /// The same, as they are stored.
+    /// Like [`Reader::next`], in the stored form.
     pub async fn next_stored(&mut self) -> Result<Vec<Stored>, Error> {
         if let Some(key) = self.lookup.clone() {
             return self.only(&key).await;
@@ -201,7 +201,7 @@ impl Reader {
         if self.revision.is_none() && self.token.is_none() {
             self.left = total;
         }
-        // All further chunks show the state of the first.
+        // All further pages have the revision of the first.
         self.revision = Some(revision);
         self.query.at = Some(revision);
         self.given += items.len() as u64;
@@ -215,7 +215,7 @@ impl Reader {
         Ok(items)
     }
 
-    /// A selection that names one object is a look-up.
+    /// Reads the only object of the selection.
     async fn only(&mut self, key: &ObjectKey) -> Result<Vec<Stored>, Error> {
         self.done = true;
         let at = match self.query.at {
@@ -228,13 +228,13 @@ impl Reader {
     }
 
     async fn show(&self, items: Vec<Stored>) -> Result<Vec<Stored>, Error> {
-        if let Some(catalog) = &self.followed {
-            catalog.follows_all(items.iter().map(|item| item.revision)).await;
+        if let Some(catalog) = &self.catalog {
+            catalog.wait_for_all(items.iter().map(|item| item.revision)).await;
         }
         self.resource_type.all_of_version(items).await
     }
 
-    /// What stands in the list's metadata, once all was read.
+    /// The metadata of the list, after all objects are read.
     pub fn metadata(&self) -> ListMetadata {
         let remaining = self.left.filter(|_| self.counts).map(|left| left.saturating_sub(self.given));
         let continue_token = self.query.after.clone().filter(|_| self.more).map(|position| {
@@ -245,7 +245,7 @@ impl Reader {
         ListMetadata { revision: self.revision(), continue_token, remaining }
     }
 
-    /// Whether this list goes on in the newest state because its own is gone.
+    /// Whether the list continues in the newest state because its revision expired.
     fn resumed(&self) -> bool {
         self.token.as_ref().is_some_and(|token| token.revision().is_none())
     }
@@ -269,7 +269,7 @@ You can start a new list without the continue parameter, or use the continue tok
 the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
 were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// The clock must have reached a revision that a client asks for.
+/// Refuses a revision that the store has not reached.
 pub async fn check_reached(store: &Store, requested: Revision) -> Result<(), Error> {
     if requested == Revision::ZERO {
         return Ok(());

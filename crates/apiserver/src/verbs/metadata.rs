@@ -1,4 +1,4 @@
-//! Reading and setting what the server owns in an object's metadata.
+//! Accessors of object metadata.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use model::Attributes;
 use model::object;
 use serde_json::{Value, json};
 
-use super::definition::STATE;
-use crate::registry::custom::state as definition_state;
+use super::crd::STATE;
+use crate::registry::custom::state as crd_state;
 use crate::registry::{Object, ResourceType};
 
 /// Deletion waits until the garbage collector has deleted all dependents.
 pub const FOREGROUND: &str = "foregroundDeletion";
-/// Deletion waits until the garbage collector has cut all dependents loose.
+/// Deletion waits until the garbage collector has orphaned all dependents.
 pub const ORPHAN: &str = "orphan";
 
 /// `metadata` for reading.
@@ -21,17 +21,17 @@ pub fn metadata(object: &Object) -> Option<&Object> {
     object.get("metadata").and_then(Value::as_object)
 }
 
-/// `metadata` for writing; one that is absent or no object becomes an empty one.
+/// `metadata` for writing; created if it is absent or no object.
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
     object::map_mut(object, "metadata")
 }
 
-/// A text in `metadata`; empty where it is absent.
+/// A text in `metadata`; empty if absent.
 pub fn text<'a>(object: &'a Object, key: &str) -> &'a str {
     object::text(object, &["metadata", key])
 }
 
-/// Takes owners out that are there already; gives the uids of those.
+/// Removes duplicate owner references, and returns their uids.
 pub fn take_doubled_owners(object: &mut Object) -> Vec<String> {
     let owners = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("ownerReferences"));
     let Some(Value::Array(owners)) =
@@ -55,12 +55,12 @@ pub fn set_text(object: &mut Object, key: &str, value: &str) {
     metadata_mut(object).insert(key.to_owned(), Value::from(value));
 }
 
-/// Takes a field of `metadata` away.
+/// Removes a field of `metadata`.
 pub fn remove(object: &mut Object, key: &str) {
     metadata_mut(object).remove(key);
 }
 
-/// Gives a field of `metadata` the value it has in another object, or takes it away.
+/// Copies a field of `metadata` from another object, or removes it.
 pub fn keep(object: &mut Object, from: &Object, key: &str) {
     match metadata(from).and_then(|metadata| metadata.get(key)) {
         Some(value) => metadata_mut(object).insert(key.to_owned(), value.clone()),
@@ -74,7 +74,7 @@ pub fn finalizers(object: &Object) -> Vec<&str> {
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Adds or takes away one finalizer. False if it is so already.
+/// Adds or removes a finalizer; false if nothing changed.
 pub fn set_finalizer(object: &mut Object, name: &str, present: bool) -> bool {
     let names = finalizers(object);
     if names.contains(&name) == present {
@@ -94,23 +94,23 @@ pub fn set_finalizer(object: &mut Object, name: &str, present: bool) -> bool {
     true
 }
 
-/// Whether its deletion has begun.
+/// Whether it has a deletionTimestamp.
 pub fn is_being_deleted(object: &Object) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
 
-/// Whether nothing holds its deletion back.
-pub fn may_go(resource_type: &ResourceType, object: &Object) -> bool {
+/// Whether no finalizer or kind rule holds the deletion.
+pub fn can_be_removed(resource_type: &ResourceType, object: &Object) -> bool {
     finalizers(object).is_empty() && grace(object) == 0 && !resource_type.strategy.holds_deletion(object)
 }
 
-/// For how many seconds an object goes on whose deletion has begun.
+/// `metadata.deletionGracePeriodSeconds`; zero if absent.
 pub fn grace(object: &Object) -> i64 {
     let grace = metadata(object).and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
     grace.and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Begins the deletion of an object that goes on until a time, and counts that as a change.
+/// Sets deletionTimestamp and grace period, and increments the generation.
 pub fn begin_deletion(resource_type: &ResourceType, object: &mut Object, now: Timestamp, grace: i64) {
     set_end(object, now, grace);
     let present = generation(object);
@@ -120,25 +120,25 @@ pub fn begin_deletion(resource_type: &ResourceType, object: &mut Object, now: Ti
     resource_type.strategy.prepare_delete(object);
 }
 
-/// Says when an object ends whose deletion began at a time.
+/// Sets deletionTimestamp and grace period of a deletion that began earlier.
 pub fn set_end(object: &mut Object, begin: Timestamp, grace: i64) {
     let end = begin.checked_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
     set_text(object, "deletionTimestamp", &time(end));
     metadata_mut(object).insert("deletionGracePeriodSeconds".to_owned(), grace.into());
 }
 
-/// A time as Kubernetes writes it: whole seconds, UTC.
+/// A timestamp in Kubernetes' format: whole seconds, UTC.
 pub fn time(now: Timestamp) -> String {
     now.round(Unit::Second).unwrap_or(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// `metadata.generation`; zero where it is absent.
+/// `metadata.generation`; zero if absent.
 pub fn generation(object: &Object) -> i64 {
     let generation = metadata(object).and_then(|metadata| metadata.get("generation"));
     generation.and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// What selectors may look at.
+/// The labels and fields for selectors.
 pub fn attributes(resource_type: &ResourceType, object: &Object) -> Attributes {
     let labels = metadata(object).and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
     let labels = labels.into_iter().flatten();
@@ -146,7 +146,7 @@ pub fn attributes(resource_type: &ResourceType, object: &Object) -> Attributes {
     let strategy = &resource_type.strategy;
     let fields = strategy.selectable_fields().iter();
     let fields = fields.map(|path| (path.clone().into_owned(), strategy.field(object, path)));
-    let state = resource_type.is_definition().then(|| (STATE.to_owned(), definition_state(object)));
+    let state = resource_type.is_crd().then(|| (STATE.to_owned(), crd_state(object)));
     Attributes::new(labels.collect(), fields.chain(state).collect())
 }
 

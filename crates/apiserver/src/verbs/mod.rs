@@ -1,22 +1,21 @@
-//! The verbs: one file each. A verb gets a checked call and gives an answer; it knows nothing of sockets or callers.
+//! The verbs, one file each. A verb serves a checked call; it knows no sockets.
 
-mod admitted;
+mod admin_access;
+mod allocator;
 mod apply;
 mod binding;
 mod body;
-mod claims;
-mod components;
+mod component_status;
 mod continue_token;
+mod crd;
 mod create;
-mod definition;
 mod delete;
 mod delete_collection;
-mod devices;
 mod escalation;
 mod eviction;
 mod get;
 mod list;
-mod managers;
+mod managed_fields;
 mod metadata;
 mod namespace;
 pub(crate) mod nodes;
@@ -24,7 +23,8 @@ mod options;
 mod patch;
 mod reindex;
 mod scale;
-mod scope;
+mod selection;
+mod subresource_admission;
 mod token;
 mod type_meta;
 mod update;
@@ -32,7 +32,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::ListMetadata;
-pub(crate) use managers::{SERVER, Writing, set_managers};
+pub(crate) use managed_fields::{FieldManager, SERVER, set_managers};
 pub(crate) use metadata::{attributes, metadata_mut, text, time};
 pub(crate) use reindex::write_again;
 pub(crate) use write::now;
@@ -52,7 +52,7 @@ use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::gate::PriorityLevel;
-use crate::registry::{Definition, Object, Served};
+use crate::registry::{Crd, Object, Served};
 use crate::render::wants_pretty;
 use crate::request::negotiate::{self, Form, Offer, content_type};
 use crate::request::path::ResourcePath;
@@ -60,28 +60,35 @@ use crate::request::query::Query;
 use crate::request::verb::Verb;
 use crate::warnings::Warnings;
 
-/// One request to one resource type, after everything was checked that does not depend on the verb.
+/// A request to a resource type, after all checks that do not depend on the verb.
 pub(crate) struct Call {
     pub api: ApiServer,
     pub caller: Identity,
     pub resource_type: Arc<Served>,
-    /// Where the type comes from, if that is a definition.
-    pub definition: Option<Arc<Definition>>,
-    pub place: ResourcePath,
+    /// The CRD of the type, for custom types.
+    pub crd: Option<Arc<Crd>>,
+    pub path: ResourcePath,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Bytes,
     pub form: Form,
-    /// What the client is told beside the answer.
+    /// The warnings of the response.
     pub warnings: Warnings,
-    /// What the audit log is told.
+    /// The audit trail.
     pub trail: Trail,
-    /// Whether a write was committed that this server does not act on yet.
+    /// Whether this server does not enforce a committed write yet.
     pub unenforced: Arc<AtomicBool>,
-    /// When the request ends in any case; none for what the server does by itself.
+    /// The deadline of the request; `None` for calls of the server itself.
     pub deadline: Option<Instant>,
     /// The priority level of the request.
     pub level: PriorityLevel,
+}
+
+/// The input of a request: its parameters, headers and body.
+pub(crate) struct Input {
+    pub query: Query,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 /// The context of a request: everything beside its RequestInfo.
@@ -93,24 +100,24 @@ pub(crate) struct Context<'a> {
 }
 
 impl Call {
-    /// The key of the object that the path names.
+    /// The key of the object in the path.
     pub fn key(&self) -> ObjectKey {
-        self.key_of(&self.place.name)
+        self.key_of(&self.path.name)
     }
 
-    /// The key of another object in the same place.
+    /// The key of another object in the same namespace.
     pub fn key_of(&self, name: &str) -> ObjectKey {
         ObjectKey::new(&self.resource_type.resource, self.namespace(), name)
     }
 
-    /// The same call about another type.
+    /// The same call for another type.
     fn about(&self, resource_type: Arc<Served>) -> Self {
         Self {
             api: self.api.clone(),
             caller: self.caller.clone(),
             resource_type,
-            definition: self.definition.clone(),
-            place: self.place.clone(),
+            crd: self.crd.clone(),
+            path: self.path.clone(),
             query: self.query.clone(),
             headers: self.headers.clone(),
             body: self.body.clone(),
@@ -123,21 +130,21 @@ impl Call {
         }
     }
 
-    /// The caller as the rules of kinds see them.
+    /// The caller for the rules of kinds.
     pub fn writer<'a>(&'a self, now: &'a str) -> Writer<'a> {
         let caller = &self.caller;
         Writer { name: &caller.name, uid: &caller.uid, groups: &caller.groups, extra: &caller.extra, now }
     }
 
-    /// Removes owner references that are there twice from what a client sent, with a warning. Those of a patch stay until mutating
-    /// admission is over, as in kube-apiserver.
+    /// Removes duplicate owner references from a sent object, with a warning. Those of a patch stay until after mutating
+    /// admission, as in kube-apiserver.
     fn dedup_sent_owners(&self, object: &mut Object) {
         if !self.is_patch() {
             self.dedup_owners(object, "");
         }
     }
 
-    /// Removes owner references that are there twice after mutating admission: webhooks may have introduced them.
+    /// Removes duplicate owner references after mutating admission, where webhooks may have added them.
     fn dedup_admitted_owners(&self, object: &mut Object) {
         self.dedup_owners(object, " after mutating admission happens");
     }
@@ -152,7 +159,7 @@ impl Call {
         }
     }
 
-    /// Whether it is a patch, or an applied configuration.
+    /// Whether it is a patch or an apply.
     pub fn is_patch(&self) -> bool {
         content_type(&self.headers).ends_with("-patch+json")
             || content_type(&self.headers) == apply::APPLY_PATCH
@@ -160,36 +167,35 @@ impl Call {
 
     /// The namespace of the objects; empty for cluster-scoped types.
     pub fn namespace(&self) -> &str {
-        if self.resource_type.namespaced { &self.place.namespace } else { "" }
+        if self.resource_type.namespaced { &self.path.namespace } else { "" }
     }
 }
 
-/// How often a write is begun again when the definition of its type changes meanwhile.
-const DEFINITION_ATTEMPTS: usize = 8;
+/// Attempts of a write while its CRD changes.
+const CRD_ATTEMPTS: usize = 8;
 
 /// Finds the resource type and calls the verb.
 pub(crate) async fn dispatch(
     api: &ApiServer,
     caller: Identity,
-    (verb, place): (Verb, ResourcePath),
-    query: Query,
-    headers: HeaderMap,
-    body: Bytes,
+    verb: Verb,
+    path: ResourcePath,
+    Input { query, headers, body }: Input,
     Context { warnings, trail, deadline, level }: Context<'_>,
 ) -> Result<Response<Body>, Error> {
-    let (resource_type, definition) = find(api, verb, &place, (warnings, trail))?;
+    let (resource_type, crd) = find(api, verb, &path, warnings, trail)?;
     let streams = matches!(verb, Verb::List | Verb::Watch);
     let pretty = wants_pretty(&query, &headers);
     let offer = resource_type.offer();
-    // A token is no object that could be a row.
-    let offer = Offer { tables: offer.tables && place.subresource != "token", ..offer };
+    // A TokenRequest has no table.
+    let offer = Offer { tables: offer.tables && path.subresource != "token", ..offer };
     let form = negotiate::accepted(&headers, offer, streams, pretty)?;
     let mut call = Call {
         api: api.clone(),
         caller,
         resource_type,
-        definition,
-        place,
+        crd,
+        path,
         query,
         headers,
         body,
@@ -201,12 +207,12 @@ pub(crate) async fn dispatch(
         unenforced: Arc::default(),
     };
     let unenforced = call.unenforced.clone();
-    for _ in 1..DEFINITION_ATTEMPTS {
-        let Some(definition) = call.definition.clone().filter(|_| verb.is_mutating()) else { break };
+    for _ in 1..CRD_ATTEMPTS {
+        let Some(crd) = call.crd.clone().filter(|_| verb.is_mutating()) else { break };
         match run(call.about(call.resource_type.clone()), verb).await {
             Err(Error::DefinitionChanged) => {
-                api.catalog.moves_on(&definition).await?;
-                (call.resource_type, call.definition) = find(api, verb, &call.place, (warnings, trail))?;
+                api.catalog.wait_until_replaced(&crd).await?;
+                (call.resource_type, call.crd) = find(api, verb, &call.path, warnings, trail)?;
             }
             answer => return enforced(answer, &unenforced),
         }
@@ -214,7 +220,7 @@ pub(crate) async fn dispatch(
     enforced(run(call, verb).await, &unenforced)
 }
 
-/// Success only where this server acts on what was written: a role that still grants must not look deleted.
+/// Success only if this server enforces the write: a role that still grants must not look deleted.
 fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> Result<Response<Body>, Error> {
     if answer.is_ok() && unenforced.load(Ordering::Relaxed) {
         let message = "the object was written, but this server does not enforce it yet".to_owned();
@@ -223,21 +229,21 @@ fn enforced(answer: Result<Response<Body>, Error>, unenforced: &AtomicBool) -> R
     answer
 }
 
-/// Deletes all objects of a definition, or begins their deletion.
-pub(crate) async fn delete_instances(api: &ApiServer, definition: &Arc<Definition>) -> Result<(), Error> {
-    let Some(call) = instances(api, definition) else { return Ok(()) };
+/// Deletes all objects of a CRD.
+pub(crate) async fn delete_instances(api: &ApiServer, crd: &Arc<Crd>) -> Result<(), Error> {
+    let Some(call) = instances(api, crd) else { return Ok(()) };
     let options = options::DeleteOptions { is_end_of_type: true, ..options::DeleteOptions::default() };
     delete_collection::delete_all(&call, &options).await.map(drop)
 }
 
-/// A call of the server itself about all objects of a definition; `None` where it has no types.
-pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option<Call> {
+/// A call of the server itself on all objects of a CRD; `None` if it has no types.
+pub(crate) fn instances(api: &ApiServer, crd: &Arc<Crd>) -> Option<Call> {
     Some(Call {
         api: api.clone(),
         caller: Identity::server(),
-        resource_type: definition.stored()?.clone(),
-        definition: Some(definition.clone()),
-        place: ResourcePath::default(),
+        resource_type: crd.stored()?.clone(),
+        crd: Some(crd.clone()),
+        path: ResourcePath::default(),
         query: Query::parse(""),
         headers: HeaderMap::new(),
         body: Bytes::new(),
@@ -250,32 +256,33 @@ pub(crate) fn instances(api: &ApiServer, definition: &Arc<Definition>) -> Option
     })
 }
 
-/// The type that a path is about, if it takes the verb; whoever uses what is deprecated is told.
+/// The type of a path, if it supports the verb. Adds the deprecation warning.
 fn find(
     api: &ApiServer,
     verb: Verb,
-    place: &ResourcePath,
-    (warnings, trail): (&Warnings, &Trail),
-) -> Result<(Arc<Served>, Option<Arc<Definition>>), Error> {
+    path: &ResourcePath,
+    warnings: &Warnings,
+    trail: &Trail,
+) -> Result<(Arc<Served>, Option<Arc<Crd>>), Error> {
     let registry = api.registry();
-    let found = registry.find(&place.group, &place.version, &place.resource).filter(|of| of.fits(place));
+    let found = registry.find(&path.group, &path.version, &path.resource).filter(|of| of.fits(path));
     let Some(resource_type) = found else {
-        let known = registry.has_group(&place.group);
+        let known = registry.has_group(&path.group);
         return Err(if known { Error::PathNotFound } else { Error::NoSuchPage });
     };
     let is_custom = resource_type.custom.is_some();
-    let verbs = resource_type.verbs_of(&place.subresource);
-    // To Kubernetes a watch is a list, also where there is only the list.
+    let verbs = resource_type.verbs_of(&path.subresource);
+    // Kubernetes treats a watch as a list, even if only list is supported.
     let is_reached = is_custom || verb == Verb::Watch || verbs.is_some_and(|verbs| verbs.contains(verb));
     if let Some(warning) = resource_type.strategy.deprecated().filter(|_| is_reached) {
         warnings.add(warning);
         trail.annotate("k8s.io/deprecated", || "true".to_owned());
     }
-    // A namespaced object is made in its namespace, never across all of them.
-    let in_place = verb != Verb::Create || !resource_type.namespaced || !place.namespace.is_empty();
+    // A namespaced object is created in its namespace, never across all of them.
+    let in_place = verb != Verb::Create || !resource_type.namespaced || !path.namespace.is_empty();
     match verbs {
         _ if is_custom && !in_place => return Err(Error::NoSuchPage),
-        None if is_custom => return Err(resource_type.not_found(&place.name)),
+        None if is_custom => return Err(resource_type.not_found(&path.name)),
         None => return Err(Error::PathNotFound),
         Some(verbs) if in_place && verbs.contains(verb) => {}
         Some(_) => {
@@ -286,24 +293,24 @@ fn find(
             });
         }
     }
-    let definition = registry.definition(&place.group, &place.resource).filter(|_| is_custom);
-    Ok((resource_type.clone(), definition.cloned()))
+    let crd = registry.crd(&path.group, &path.resource).filter(|_| is_custom);
+    Ok((resource_type.clone(), crd.cloned()))
 }
 
-/// Every verb but the smallest is boxed: else each request would carry room for the largest of them from hand to hand.
+/// Boxed: otherwise every request future would have the size of the largest verb.
 async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     match verb {
-        _ if nodes::lead_to(&call.resource_type.group, &call.place.subresource) => {
-            Box::pin(nodes::reach(call)).await
+        _ if nodes::needs_node(&call.resource_type.group, &call.path.subresource) => {
+            Box::pin(nodes::serve(call)).await
         }
-        _ if call.place.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
-        Verb::Create if call.place.subresource == "eviction" => {
+        _ if call.path.subresource == "scale" => Box::pin(scale::scale(call, verb)).await,
+        Verb::Create if call.path.subresource == "eviction" => {
             Box::pin(eviction::create_eviction(call)).await
         }
-        Verb::Create if call.place.subresource == "binding" || call.resource_type.is_binding() => {
+        Verb::Create if call.path.subresource == "binding" || call.resource_type.is_binding() => {
             Box::pin(binding::create_binding(call)).await
         }
-        Verb::Create if call.place.subresource == "token" => Box::pin(token::create_token(call)).await,
+        Verb::Create if call.path.subresource == "token" => Box::pin(token::create_token(call)).await,
         Verb::Create => Box::pin(create::create(call)).await,
         Verb::Get => get::get(call).await,
         Verb::List => Box::pin(list::list(call)).await,
@@ -315,45 +322,45 @@ async fn run(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     }
 }
 
-/// A failure of the store, in the words of the API. Every failure that a verb did not expect goes through here.
+/// Converts an unexpected store error to an API error.
 pub(crate) fn store_error(error: store::Error) -> Error {
     match error {
         store::Error::Expired { requested, .. } => {
             Error::Expired { message: too_old(requested), continue_token: None }
         }
         store::Error::Future { requested, current } => Error::FutureRevision { requested, current },
-        // The words of the database and of the operating system are for the log alone.
+        // Messages of the database and the operating system go to the log only.
         store::Error::Unavailable { reason } => {
-            tracing::error!(reason, "the database is unavailable");
+            tracing::error!(reason, "database is unavailable");
             Error::Unavailable {
                 message: "the database is unavailable; the server's log has the reason".to_owned(),
             }
         }
-        // No time to retry after: who repeats a create with generateName may have two objects.
+        // No Retry-After: repeating a create with generateName could create two objects.
         store::Error::OutcomeUnknown { reason } => {
-            tracing::error!(reason, "cannot tell whether a write was committed");
+            tracing::error!(reason, "outcome of a commit is unknown");
             let message = "the server could not confirm the write; it may have been committed".to_owned();
             Error::Timeout { message, retry_after_seconds: 0 }
         }
         store::Error::TooLarge { reason, .. } => Error::ObjectTooLarge { message: reason },
         other => {
-            tracing::error!(error = %other, "unexpected failure of the store");
+            tracing::error!(error = %other, "store failed unexpectedly");
             Error::Internal { message: "the store failed; the server's log has the reason".to_owned() }
         }
     }
 }
 
-/// Kubernetes' words for a revision whose history is gone.
+/// Kubernetes' message for an expired revision.
 pub(crate) fn too_old(requested: model::Revision) -> String {
     format!("The resourceVersion for the provided watch or list is too old: {requested}.")
 }
 
-/// The present time as objects have it.
+/// The current time in the format of objects.
 pub(crate) fn creation_time() -> String {
     metadata::time(now())
 }
 
-/// Takes the resourceVersion out of an object that was never written.
+/// Removes the resourceVersion of an unstored object.
 pub(crate) fn forget_version(object: &mut Object) {
     metadata::remove(object, "resourceVersion");
 }

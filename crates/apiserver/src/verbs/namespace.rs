@@ -1,4 +1,4 @@
-//! The namespace that a new object needs: it has to exist, and not to be on its way out.
+//! The namespace requirement of new objects: it must exist and not be terminating.
 
 use model::error::Error;
 use model::selector::{Requirement, Target, Test};
@@ -9,7 +9,7 @@ use super::metadata;
 use super::{Call, store_error};
 use crate::registry::Object;
 
-/// What the store has to find when a new object is written; `None` where objects need no namespace.
+/// The requirement of the transaction; `None` for cluster-scoped objects.
 pub fn requirement(call: &Call) -> Option<Write> {
     if !call.resource_type.namespaced || !call.api.keeps_namespaces() {
         return None;
@@ -24,7 +24,7 @@ pub fn requirement(call: &Call) -> Option<Write> {
     Some(Write::Require { key, expect: Precondition::default(), selector })
 }
 
-/// Asks for the namespace alone, for what will not be written: Kubernetes looks at it before anything else in the object.
+/// Checks the namespace alone: Kubernetes reports it before other errors of the object.
 pub async fn check(call: &Call, name: &str) -> Result<(), Error> {
     match call.api.store.write(requirement(call).into_iter().collect()).await {
         Ok(_) => Ok(()),
@@ -32,7 +32,7 @@ pub async fn check(call: &Call, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Why a new object was not written, where that is not because of its own name, which is the one for messages.
+/// The API error of a failed create. `name` is the one for messages.
 pub fn refusal(call: &Call, name: &str, error: store::Error) -> Error {
     let namespace = call.namespace();
     match error {
@@ -51,7 +51,7 @@ pub fn refusal(call: &Call, name: &str, error: store::Error) -> Error {
     }
 }
 
-/// What Kubernetes calls an object that may have no name yet.
+/// The name for messages; Kubernetes has a placeholder for generated names.
 pub fn name_in_messages(object: &Object) -> &str {
     let given = ["name", "generateName"].map(|key| metadata::text(object, key));
     given.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")

@@ -1,4 +1,4 @@
-//! The options of writes: `dryRun`, `fieldValidation`, `fieldManager`, and those of a deletion.
+//! Options of writes: `dryRun`, `fieldValidation`, `fieldManager`, and DeleteOptions.
 
 use kinds::validation::validate_field_manager;
 use model::Uid;
@@ -9,33 +9,33 @@ use super::Call;
 use super::body;
 use crate::request::query::Query;
 
-/// What to do with fields that are unknown or come twice.
+/// The treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Nothing.
+    /// Ignore them.
     Ignore,
-    /// Say so in a `Warning` header.
+    /// Send a `Warning` header.
     Warn,
-    /// Refuse.
+    /// Refuse the request.
     Strict,
 }
 
 /// Options of create, update and patch.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
-    /// Do everything but write.
+    /// Do everything except the commit.
     pub dry_run: bool,
-    /// What to do with fields that are unknown or come twice.
+    /// The treatment of unknown and duplicate fields.
     pub field_validation: FieldValidation,
 }
 
 impl WriteOptions {
-    /// Reads and checks them; `kind` is how Kubernetes calls them in errors.
+    /// Parses the query; `kind` names the options in errors.
     pub fn from_query(query: &Query, kind: &str) -> Result<Self, Error> {
         Self::with(query, kind, Vec::new())
     }
 
-    /// Those of a patch; only one that applies may be forced, and has to say who applies.
+    /// Parses the options of a patch; apply needs a field manager, and only apply may be forced.
     pub fn of_patch(query: &Query, is_apply: bool) -> Result<Self, Error> {
         let mut errors = Vec::new();
         if is_apply && query.text("fieldManager").is_empty() {
@@ -65,49 +65,49 @@ impl WriteOptions {
     }
 }
 
-/// What happens to the dependents of a deleted object.
+/// The propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go later. Also when nothing is said.
+    /// Dependents are deleted later; the default.
     Background,
-    /// They go first.
+    /// Dependents are deleted first.
     Foreground,
-    /// They stay.
+    /// Dependents are orphaned.
     Orphan,
 }
 
 /// Options of delete and deletecollection.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// Do everything but delete.
+    /// Do everything except the commit.
     pub dry_run: bool,
-    /// For how long the object goes on, in seconds; `None`: as long as its kind says.
+    /// The grace period in seconds; `None` for the default of the kind.
     pub grace: Option<i64>,
-    /// What happens to dependents; `None`: as the finalizers of the object say.
+    /// The propagation policy; `None` for that of the object's finalizers.
     pub propagation: Option<Propagation>,
-    /// Only if the object has this uid.
+    /// The uid precondition.
     pub uid: Option<Uid>,
-    /// Only if the object has this revision, as a text: one that is none never fits.
+    /// The resourceVersion precondition; text that is no number never matches.
     pub revision: Option<String>,
-    /// All of them, as the client gave them.
+    /// The options as the client sent them.
     pub given: Value,
-    /// Whether the type itself ends: nobody is asked about its objects then.
+    /// Whether the CRD is terminating, which skips admission.
     pub is_end_of_type: bool,
 }
 
 impl DeleteOptions {
-    /// Reads them from the body or, where there is none, from the query.
+    /// Reads the options from the body, or from the query if there is none.
     pub fn read(call: &Call) -> Result<Self, Error> {
         let given = if call.body.is_empty() { from_query(&call.query)? } else { body::delete_options(call)? };
         Self::from_value(given)
     }
 
-    /// Whether any object under the name will do.
+    /// Whether there are no preconditions.
     pub fn is_unconditional(&self) -> bool {
         self.uid.is_none() && self.revision.is_none()
     }
 
-    /// Reads them as they stand in a body.
+    /// Parses the options of a body.
     pub fn from_value(given: Value) -> Result<Self, Error> {
         let mut errors = Vec::new();
         let list = given.get("dryRun").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! patch: an object changed by a JSON patch, a merge patch, a strategic merge patch or an applied configuration.
+//! patch: JSON patch, merge patch, strategic merge patch, or server-side apply.
 
 use http::Response;
 use kinds::patch::strategic;
@@ -13,7 +13,7 @@ use super::apply::{self, APPLY_PATCH};
 use super::body::{Unfit, duplicate_fields, shape};
 use super::options::WriteOptions;
 use super::update::check_place;
-use super::write::{self, Change, Changed};
+use super::write::{self, Mutated, Mutation};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::negotiate::content_type;
@@ -22,11 +22,11 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
-/// A patch that can be applied to any state of the object.
+/// A patch.
 pub struct Patch {
     kind: PatchKind,
     patch: Value,
-    /// Complaints of strict decoding about the patch itself.
+    /// Strict decoding errors of the patch itself.
     complaints: Vec<String>,
     options: WriteOptions,
 }
@@ -44,10 +44,10 @@ pub async fn patch(call: Call) -> Result<Response<Body>, Error> {
     }
     let options = WriteOptions::of_patch(&call.query, false)?;
     let patch = Patch::read(&call, options)?;
-    write::change(&call, &patch, options).await
+    write::update(&call, &patch, options).await
 }
 
-/// A strategic merge patch needs a schema that says how lists are merged, which only built-in types have.
+/// A strategic merge patch needs a schema, which only built-in types have.
 fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
     let schema = call.resource_type.strategy.schema();
     match (content_type(&call.headers), schema) {
@@ -62,7 +62,7 @@ fn patch_kind(call: &Call) -> Result<PatchKind, Error> {
     }
 }
 
-/// Complaints of strict decoding about the operations of a JSON patch.
+/// Strict decoding errors of the operations of a JSON patch.
 fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
     if parsed.duplicates.is_empty() && !kinds::patch::json::has_unknown_fields(&parsed.value) {
         return Vec::new();
@@ -72,11 +72,11 @@ fn operation_complaints(body: &[u8], parsed: &json::Parsed) -> Vec<String> {
     complaints.map(|complaint| format!("json patch {complaint}")).collect()
 }
 
-impl Change for Patch {
-    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+impl Mutation for Patch {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         let document = self.patched(call, old, revision)?;
         let Value::Object(object) = document else {
-            let message = "the patch does not leave an object".to_owned();
+            let message = "the patched document is no object".to_owned();
             return Err(Error::BadRequest { message });
         };
         let shaped = shape(call, object, self.complaints.clone(), self.options.field_validation);
@@ -85,17 +85,17 @@ impl Change for Patch {
             Unfit::Other(error) => error,
         })?;
         check_place(call, &mut object)?;
-        // What the patch did not touch is not a precondition of the client's.
+        // The resourceVersion is a precondition only if the patch sets it.
         if super::metadata::text(&object, "resourceVersion") == revision.to_string() && !self.names_revision()
         {
             super::metadata::remove(&mut object, "resourceVersion");
         }
-        Ok(Changed { object, tracked: None })
+        Ok(Mutated { object, tracked: None })
     }
 }
 
 impl Patch {
-    /// The object as clients see it, with kind, version and resourceVersion, after the patch.
+    /// The patched object, with kind, apiVersion and resourceVersion.
     fn patched(&self, call: &Call, old: &Object, revision: Revision) -> Result<Value, Error> {
         let resource_type = &call.resource_type;
         let mut seen = old.clone();
@@ -116,7 +116,7 @@ impl Patch {
         Ok(document)
     }
 
-    /// The patch in the body of a call.
+    /// Reads the patch from the request body.
     pub fn read(call: &Call, options: WriteOptions) -> Result<Self, Error> {
         let kind = patch_kind(call)?;
         let parsed = json::parse(&call.body);
@@ -130,8 +130,8 @@ impl Patch {
         Ok(Self { kind, patch: parsed.value, complaints, options })
     }
 
-    /// The object would be none of its type. Unlike Kubernetes, the answer shows the patch and not the patched object, which the
-    /// caller may have no right to read.
+    /// The error of a patched object that does not fit its type. Unlike Kubernetes, it shows the patch and not the patched
+    /// object, which the caller may not be allowed to read.
     fn unfit(&self, call: &Call, old: &Object, revision: Revision, reason: &str) -> Error {
         let (patch, own) = match self.kind {
             PatchKind::Strategic(schema, of) => {

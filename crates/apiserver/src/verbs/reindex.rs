@@ -1,13 +1,13 @@
-//! An object that is written again as it is, so that the index has what it is selected by.
+//! Writes an object again unchanged, to index a new selectable field.
 
 use model::error::Error;
 use store::{Precondition, Stored, Write};
 
-use super::definition::has_moved;
+use super::crd::has_moved;
 use super::metadata::attributes;
 use super::{Call, store_error};
 
-/// Does so, unless somebody else has written it meanwhile.
+/// Writes the object, unless it changed meanwhile.
 pub async fn write_again(call: &Call, item: &Stored) -> Result<(), Error> {
     let object = call.resource_type.read(item).await?;
     let update = Write::Update {
@@ -18,7 +18,7 @@ pub async fn write_again(call: &Call, item: &Stored) -> Result<(), Error> {
     };
     match call.write(vec![update]).await {
         Err(error) if has_moved(call, &error) => Err(Error::DefinitionChanged),
-        // Whoever was faster has written it, or there is nothing to find any more.
+        // A conflicting write has indexed it, or it is deleted.
         Ok(_) | Err(store::Error::Conflict { .. } | store::Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(store_error(error)),
     }

@@ -1,4 +1,4 @@
-//! The scale of an object: a small object that shows how many replicas there are, and sets it.
+//! The scale subresource: reads and sets the replicas of an object.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use model::Revision;
 use model::error::{Error, quote};
 use serde_json::{Value, json};
 
-use super::admitted::Part;
 use super::apply::{APPLY_PATCH, Configuration};
 use super::body;
-use super::managers::Writing;
+use super::managed_fields::FieldManager;
 use super::metadata;
 use super::options::WriteOptions;
 use super::patch::Patch;
+use super::subresource_admission::SubresourceObject;
 use super::update::{check_place, check_uid};
-use super::write::{self, Change, Changed};
+use super::write::{self, Mutated, Mutation};
 use super::{Call, store_error};
 use crate::body::Body;
 use crate::built_in;
@@ -28,7 +28,7 @@ use crate::render;
 use crate::request::negotiate::content_type;
 use crate::request::verb::Verb;
 
-/// A call about the object, and the same call about its scale: bodies and answers are scales, all else is about the object.
+/// A call for the object, and the same call for its Scale, which bodies and responses have.
 struct Scale {
     object: Call,
     shown: Call,
@@ -36,7 +36,7 @@ struct Scale {
 
 pub async fn scale(call: Call, verb: Verb) -> Result<Response<Body>, Error> {
     let scale = Scale {
-        shown: call.about(Arc::new(Served::alone(built_in::alone("autoscaling", "Scale")))),
+        shown: call.about(Arc::new(Served::without_path(built_in::without_path("autoscaling", "Scale")))),
         object: call,
     };
     match verb {
@@ -58,13 +58,13 @@ impl Scale {
         let options = WriteOptions::from_query(&self.shown.query, "UpdateOptions")?;
         let mut object = body::decode(&self.shown, options.field_validation)?;
         check_place(&self.shown, &mut object)?;
-        self.change(Wanted::Scale(Changed { object, tracked: None }), options).await
+        self.change(Wanted::Scale(Mutated { object, tracked: None }), options).await
     }
 
     async fn patch(&self) -> Result<Response<Body>, Error> {
         let is_apply = content_type(&self.shown.headers) == APPLY_PATCH;
         let options = WriteOptions::of_patch(&self.shown.query, is_apply)?;
-        let wanted: Box<dyn Change + Send> = if is_apply {
+        let wanted: Box<dyn Mutation + Send> = if is_apply {
             Box::new(Configuration::read(&self.shown, options)?)
         } else {
             Box::new(Patch::read(&self.shown, options)?)
@@ -74,15 +74,15 @@ impl Scale {
 
     async fn change(&self, wanted: Wanted, options: WriteOptions) -> Result<Response<Body>, Error> {
         let change = SetScale { shown: &self.shown, wanted };
-        let value = write::changed(&self.object, &change, options).await?;
+        let value = write::update_object(&self.object, &change, options).await?;
         let object = serde_json::from_slice(&value)
-            .map_err(|_| Error::Internal { message: "a stored object cannot be read".to_owned() })?;
+            .map_err(|_| Error::Internal { message: "cannot parse a stored object".to_owned() })?;
         self.render(&object)
     }
 
     fn render(&self, object: &Object) -> Result<Response<Body>, Error> {
         if let Some(paths) = paths(&self.object) {
-            custom::scale::is_said(paths, object).map_err(|message| Error::Internal { message })?;
+            custom::scale::has_replicas(paths, object).map_err(|message| Error::Internal { message })?;
         }
         let scale = shown(&self.object, object)?;
         let bytes: Bytes = serde_json::to_vec(&scale).expect("a JSON value always encodes").into();
@@ -90,12 +90,12 @@ impl Scale {
     }
 }
 
-/// Where a definition says that the scale is.
+/// The scale paths of a CRD.
 fn paths(call: &Call) -> Option<&ScalePaths> {
     call.resource_type.custom.as_ref()?.version().scale.as_ref()
 }
 
-/// The scale of an object.
+/// The Scale of an object.
 fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
     match paths(call) {
         Some(paths) => custom::scale::scale_of(paths, object).map_err(|message| Error::Internal { message }),
@@ -103,15 +103,15 @@ fn shown(call: &Call, object: &Object) -> Result<Object, Error> {
     }
 }
 
-/// How many replicas a patch finds where an object does not say it.
-const UNSAID: i64 = i32::MIN as i64;
+/// The placeholder for missing replicas in a patch.
+const NO_REPLICAS: i64 = i32::MIN as i64;
 
-/// Whether nobody has said how many replicas a custom object shall have.
-fn has_said_nothing(scale: &Object) -> bool {
-    scale.get("spec").and_then(|spec| spec.get("replicas")).and_then(Value::as_i64) == Some(UNSAID)
+/// Whether the replicas of a custom object are unset.
+fn has_no_replicas(scale: &Object) -> bool {
+    scale.get("spec").and_then(|spec| spec.get("replicas")).and_then(Value::as_i64) == Some(NO_REPLICAS)
 }
 
-/// Where each version has its replicas.
+/// The path of the replicas in each version.
 fn replicas<'a>(call: &'a Call, api_version: &'a str) -> Vec<(&'a str, Option<Vec<&'a str>>)> {
     let Some(custom) = &call.resource_type.custom else {
         return vec![(api_version, Some(vec!["spec", "replicas"]))];
@@ -122,8 +122,8 @@ fn replicas<'a>(call: &'a Call, api_version: &'a str) -> Vec<(&'a str, Option<Ve
 }
 
 enum Wanted {
-    Scale(Changed),
-    Patch(Box<dyn Change + Send>),
+    Scale(Mutated),
+    Patch(Box<dyn Mutation + Send>),
 }
 
 struct SetScale<'a> {
@@ -131,8 +131,8 @@ struct SetScale<'a> {
     wanted: Wanted,
 }
 
-impl Part for SetScale<'_> {
-    fn shown(&self) -> &Served {
+impl SubresourceObject for SetScale<'_> {
+    fn resource_type(&self) -> &Served {
         &self.shown.resource_type
     }
 
@@ -148,18 +148,18 @@ impl Part for SetScale<'_> {
     }
 }
 
-impl Change for SetScale<'_> {
-    fn part(&self) -> Option<&dyn Part> {
+impl Mutation for SetScale<'_> {
+    fn subresource(&self) -> Option<&dyn SubresourceObject> {
         Some(self)
     }
 
-    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Changed, Error> {
+    fn apply(&self, call: &Call, old: &Object, revision: Revision) -> Result<Mutated, Error> {
         let api_version = call.resource_type.api_version();
         let managers = ScaleManagers { api_version: &api_version, replicas: replicas(call, &api_version) };
         let known = metadata::metadata(old).and_then(|metadata| metadata.get("managedFields"));
         let mut live = shown(call, old)?;
-        if paths(call).is_some_and(|paths| custom::scale::is_said(paths, old).is_err()) {
-            live.insert("spec".to_owned(), json!({"replicas": UNSAID}));
+        if paths(call).is_some_and(|paths| custom::scale::has_replicas(paths, old).is_err()) {
+            live.insert("spec".to_owned(), json!({"replicas": NO_REPLICAS}));
         }
         let of_scale = managers.of_scale(known);
         metadata::metadata_mut(&mut live).extend(of_scale.map(|list| ("managedFields".to_owned(), list)));
@@ -171,24 +171,24 @@ impl Change for SetScale<'_> {
             Wanted::Patch(patch) => patch.apply(self.shown, &live, revision)?,
         };
         let tracked = scale.tracked.take().unwrap_or_else(|| {
-            let writing = Writing::new(self.shown, metadata::time(write::now()));
+            let writing = FieldManager::new(self.shown, metadata::time(write::now()));
             writing.track(Some(&live), &mut scale.object)
         });
         let of_scale = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let tracked = Some(managers.of_object(known, of_scale.as_ref()));
-        if let Some(paths) = paths(call).filter(|_| has_said_nothing(&scale.object)) {
+        if let Some(paths) = paths(call).filter(|_| has_no_replicas(&scale.object)) {
             let field = format!(".{}", paths.replicas);
             return Err(Error::BadRequest {
                 message: format!("the spec replicas field {} cannot be empty", quote(&field)),
             });
         }
-        // The rules of a definition's objects hold for what their scale shows.
+        // The CRD validates the replicas of custom objects.
         let errors = if paths(call).is_some() { Vec::new() } else { validate_scale(&scale.object) };
         if !errors.is_empty() {
-            return Err(self.shown.resource_type.invalid(&call.place.name, errors));
+            return Err(self.shown.resource_type.invalid(&call.path.name, errors));
         }
         let mut object = old.clone();
         self.put(call, &mut object, &scale.object);
-        Ok(Changed { object, tracked })
+        Ok(Mutated { object, tracked })
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens for service accounts: asked for below the account, answered at once, never stored.
+//! TokenRequest: the token subresource of ServiceAccounts. TokenRequests are not stored.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use store::Stored;
 
 use super::body;
-use super::managers::{Writing, set_managers};
+use super::managed_fields::{FieldManager, set_managers};
 use super::metadata::{self, set_text, time};
 use super::options::WriteOptions;
 use super::write::now;
 use super::{Call, create, namespace, store_error};
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::auth::accounts::{Bound, Reference};
 use crate::body::Body;
 use crate::registry::{Object, Served};
@@ -24,26 +24,27 @@ use crate::{built_in, render};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
-/// For how many seconds a token is good if nobody says otherwise, at least, and at most.
+/// Default, minimum and maximum lifetime in seconds.
 const LIFETIMES: [i64; 3] = [3600, 600, 1 << 32];
 
-/// Answers a request for a token.
+/// Serves a TokenRequest.
 pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
     let options = WriteOptions::from_query(&call.query, "CreateOptions")?;
-    let sent = call.about(Arc::new(Served::alone(built_in::alone(GROUP, KIND))));
+    let sent = call.about(Arc::new(Served::without_path(built_in::without_path(GROUP, KIND))));
     let mut request = body::decode(&sent, options.field_validation)?;
-    limit(&mut request);
+    set_default_lifetime(&mut request);
     call.trail.sent(None, || body::logged(&sent, request.clone()));
     complete(&mut request);
     let made = now();
-    let tracked = Writing::new(&sent, time(made)).track(None, &mut request);
+    let tracked = FieldManager::new(&sent, time(made)).track(None, &mut request);
     create::check_place(&call, &request)?;
     check_name(&call, &request)?;
-    let admitted = Request::create(&call, &call.place.name, options.dry_run).shown_as(&sent.resource_type);
+    let admitted =
+        AdmissionAttributes::create(&call, &call.path.name, options.dry_run).shown_as(&sent.resource_type);
     admitted.admit_whole(&mut request).await?;
-    let account = match find(&call, "serviceaccounts", call.namespace(), &call.place.name).await {
+    let account = match find(&call, "serviceaccounts", call.namespace(), &call.path.name).await {
         Err(missing) => {
-            namespace::check(&call, &call.place.name).await?;
+            namespace::check(&call, &call.path.name).await?;
             return Err(missing);
         }
         found => found?,
@@ -54,20 +55,20 @@ pub async fn create_token(call: Call) -> Result<Response<Body>, Error> {
             "the UID in the token request ({given}) does not match the UID of the service account ({})",
             account.uid.0
         );
-        return Err(conflict(GROUP, KIND, &call.place.name, message));
+        return Err(conflict(GROUP, KIND, &call.path.name, message));
     }
     let accounts = call.api.accounts();
     if audiences(&request).is_empty() {
         spec(&mut request)["audiences"] = json!(accounts.settings.audiences);
     }
     for (key, value) in
-        [("name", call.place.name.as_str()), ("namespace", call.namespace()), ("uid", &account.uid.0)]
+        [("name", call.path.name.as_str()), ("namespace", call.namespace()), ("uid", &account.uid.0)]
     {
         set_text(&mut request, key, value);
     }
     set_text(&mut request, "creationTimestamp", &time(made));
     let seconds = lifetime(&mut request, accounts.settings.longest, &call.warnings)?;
-    let serviceaccount = Reference { name: call.place.name.clone(), uid: account.uid.0 };
+    let serviceaccount = Reference { name: call.path.name.clone(), uid: account.uid.0 };
     let namespace = call.namespace().to_owned();
     let mut bound = Bound { namespace, serviceaccount, ..Bound::default() };
     bind(&call, &request, &mut bound).await?;
@@ -88,15 +89,15 @@ fn spec(request: &mut Object) -> &mut Value {
     spec
 }
 
-/// A token is good for a time, also where nobody says for how long.
-fn limit(request: &mut Object) {
+/// Sets the default lifetime.
+fn set_default_lifetime(request: &mut Object) {
     let spec = spec(request);
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = LIFETIMES[0].into();
     }
 }
 
-/// What a request has that says nothing.
+/// Sets the fields that Kubernetes shows empty.
 fn complete(request: &mut Object) {
     let spec = spec(request);
     if spec["audiences"].is_null() {
@@ -113,9 +114,9 @@ fn audiences(request: &Object) -> Vec<String> {
     serde_json::from_value(audiences).unwrap_or_default()
 }
 
-/// The name that the request says must be that of the account.
+/// The name in the TokenRequest must be that of the account.
 fn check_name(call: &Call, request: &Object) -> Result<(), Error> {
-    let (given, account) = (metadata::text(request, "name"), &call.place.name);
+    let (given, account) = (metadata::text(request, "name"), &call.path.name);
     if given.is_empty() || given == account {
         return Ok(());
     }
@@ -137,7 +138,7 @@ fn conflict(group: &str, resource: &str, name: &str, message: String) -> Error {
     Error::Conflict { group, resource, name, message }
 }
 
-/// For how many seconds the token is good.
+/// The lifetime of the token in seconds.
 fn lifetime(request: &mut Object, longest: Option<i64>, warnings: &Warnings) -> Result<i64, Error> {
     let [usual, least, most] = LIFETIMES;
     let asked = spec(request)["expirationSeconds"].as_i64().unwrap_or(usual);
@@ -158,7 +159,7 @@ fn lifetime(request: &mut Object, longest: Option<i64>, warnings: &Warnings) -> 
     }
 }
 
-/// Finds what the token shall end with.
+/// Resolves the bound object of the token.
 async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Error> {
     let reference = request.get("spec").and_then(|spec| spec.get("boundObjectRef"));
     let Some(reference) = reference.filter(|reference| !reference.is_null()) else { return Ok(()) };
@@ -200,10 +201,10 @@ async fn bind(call: &Call, request: &Object, bound: &mut Bound) -> Result<(), Er
     Ok(())
 }
 
-/// The node of a pod that runs as this service account.
+/// The node of a Pod that runs as this service account.
 async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> {
     let pod: Value = serde_json::from_slice(&pod.value).unwrap_or_default();
-    let account = &call.place.name;
+    let account = &call.path.name;
     if pod["spec"]["serviceAccountName"].as_str().unwrap_or_default() != account {
         return Err(Error::BadRequest {
             message: format!(
@@ -217,7 +218,7 @@ async fn node_of(call: &Call, pod: &Stored) -> Result<Option<Reference>, Error> 
     };
     let key = ObjectKey::new(&Resource::new("", "nodes"), "", name);
     let node = call.api.store.get(&key, None).await.map_err(store_error)?;
-    // A node that is not there is named all the same.
+    // A node that does not exist is named without a uid.
     let uid = node.map(|node| node.uid.0).unwrap_or_default();
     Ok(Some(Reference { name: name.to_owned(), uid }))
 }

@@ -1,4 +1,4 @@
-//! Version and kind of a body, which Kubernetes reads before anything else, and its words where they do not fit.
+//! apiVersion and kind of a body, and Kubernetes' errors about them.
 
 use kinds::patch::cannot_unmarshal;
 use kinds::schema;
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::registry::Object;
 
-/// A body as an object whose version and kind are texts that can be read. Null is an empty object.
+/// A body as an object with textual apiVersion and kind. Null is an empty object.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Kubernetes' message.
 pub fn typed(value: Value) -> Result<Object, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
     let object = match value {
@@ -37,12 +37,12 @@ pub fn typed(value: Value) -> Result<Object, String> {
     }
 }
 
-/// The words for JSON of which not even version and kind can be read.
+/// Kubernetes' message for JSON without readable apiVersion and kind.
 pub fn unreadable(problem: &str) -> String {
     format!("couldn't get version/kind; json parse error: {problem}")
 }
 
-/// The words for a kind that nobody knows.
+/// Kubernetes' message for an unknown kind.
 pub fn not_registered(version: &str, kind: &str) -> String {
     format!(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
@@ -51,14 +51,14 @@ pub fn not_registered(version: &str, kind: &str) -> String {
     )
 }
 
-/// Whether a kind is one of the built-in ones, or a list of one.
+/// Whether a kind is built in, or a list of a built-in kind.
 pub fn is_registered(api_version: &str, kind: &str) -> bool {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known = |kind: &str| schema::builtin().by_kind(group, version, kind).is_some();
     known(kind) || kind.strip_suffix("List").is_some_and(known)
 }
 
-/// Where Kubernetes has the form of a group's kinds that belongs to no version.
+/// The Go package of a group's internal types, for messages.
 pub fn internal_package(group: &str) -> &str {
     match group.split('.').next() {
         None | Some("" | "events") => "core",

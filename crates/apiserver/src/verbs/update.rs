@@ -1,4 +1,4 @@
-//! update: an object replaced as a whole.
+//! update: replaces an object.
 
 use http::Response;
 use model::Revision;
@@ -10,34 +10,34 @@ use super::create::{create_object, forget_version, may_create};
 use super::metadata::{self, set_text};
 use super::options::WriteOptions;
 use super::store_error;
-use super::write::{self, Change, Changed};
+use super::write::{self, Mutated, Mutation};
 use crate::body::Body;
 use crate::registry::Object;
 
-/// The new state, as the client sent it.
+/// The new object.
 struct Replace {
     object: Object,
 }
 
-impl Change for Replace {
-    fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Changed, Error> {
+impl Mutation for Replace {
+    fn apply(&self, call: &Call, old: &Object, _revision: Revision) -> Result<Mutated, Error> {
         check_uid(call, &self.object, old)?;
         check_version(call, &self.object)?;
-        Ok(Changed { object: self.object.clone(), tracked: None })
+        Ok(Mutated { object: self.object.clone(), tracked: None })
     }
 }
 
-/// Who names a uid means that object and no later one of the same name.
+/// Checks the uid precondition.
 pub fn check_uid(call: &Call, new: &Object, old: &Object) -> Result<(), Error> {
     let (given, actual) = (metadata::text(new, "uid"), metadata::text(old, "uid"));
     if given.is_empty() || given == actual {
         return Ok(());
     }
     let message = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
-    Err(call.resource_type.conflict(&call.place.name, message))
+    Err(call.resource_type.conflict(&call.path.name, message))
 }
 
-/// Some kinds are replaced only by who has read them.
+/// Some kinds need a resourceVersion in updates.
 fn check_version(call: &Call, new: &Object) -> Result<(), Error> {
     let has_version = !["", "0"].contains(&metadata::text(new, "resourceVersion"));
     if has_version || call.resource_type.strategy.unconditional_update() {
@@ -45,7 +45,7 @@ fn check_version(call: &Call, new: &Object) -> Result<(), Error> {
     }
     let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
     let (group, kind) = (call.resource_type.group.clone(), call.resource_type.plural.clone());
-    Err(Error::Invalid { group, kind, name: call.place.name.clone(), errors: vec![error] })
+    Err(Error::Invalid { group, kind, name: call.path.name.clone(), errors: vec![error] })
 }
 
 pub async fn update(call: Call) -> Result<Response<Body>, Error> {
@@ -53,7 +53,7 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
     let mut object = body::decode(&call, options.field_validation)?;
     check_place(&call, &mut object)?;
     let strategy = &call.resource_type.strategy;
-    if strategy.creates_on_update() && call.place.subresource.is_empty() {
+    if strategy.creates_on_update() && call.path.subresource.is_empty() {
         let absent = call.api.store.get(&call.key(), None).await.map_err(store_error)?.is_none();
         if absent {
             forget_version(&call, &mut object)?;
@@ -61,12 +61,12 @@ pub async fn update(call: Call) -> Result<Response<Body>, Error> {
             return create_object(&call, object, options).await;
         }
     }
-    write::change(&call, &Replace { object }, options).await
+    write::update(&call, &Replace { object }, options).await
 }
 
-/// The name must be that of the path, and the namespace too, unless it is left out.
+/// The name must match the path, and the namespace, too, unless it is omitted.
 pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
-    let expected = &call.place.name;
+    let expected = &call.path.name;
     let name = metadata::text(object, "name");
     if name.is_empty() {
         let message = format!(
@@ -87,7 +87,7 @@ pub fn check_place(call: &Call, object: &mut Object) -> Result<(), Error> {
     if call.resource_type.namespaced {
         set_text(object, "namespace", call.namespace());
     } else {
-        // Kubernetes forgives a namespace where none belongs.
+        // Kubernetes ignores a namespace on cluster-scoped objects.
         metadata::remove(object, "namespace");
     }
     Ok(())

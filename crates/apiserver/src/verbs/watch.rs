@@ -1,4 +1,4 @@
-//! watch: the present objects where they are asked for, then every change, as a stream that the client may leave at any time.
+//! watch: streams the initial state if requested, then every change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,46 +13,46 @@ use store::{Store, Stored, Watch, WatchScope};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 
 use super::list::{Reader, check_reached};
-use super::scope::scope;
+use super::selection::selection;
 use super::{Call, store_error, too_old};
 use crate::body::{Aborted, Body, Ends};
-use crate::definitions::Catalog;
-use crate::definitions::indexing::has_fields;
+use crate::crds::Catalog;
+use crate::crds::selectable_fields::has_fields;
 use crate::gate::Slot;
-use crate::limits::dice;
+use crate::limits::random_fraction;
 use crate::metrics::Counted;
 use crate::render::{EventFrame, EventName};
 use crate::request::list_options::{WatchOptions, WatchStart};
 
-/// How often a client that takes bookmarks gets one.
+/// The interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// A client may name any number of seconds; a day is as good as for ever.
+/// The upper bound of `timeoutSeconds`.
 const LONGEST: Duration = Duration::from_secs(86_400);
-/// How long the last changes may take to be read before a definition that is gone.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Events are put together until a piece has this size.
+/// The time to deliver the last events of a deleted CRD.
+const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(1);
+/// The size of a response chunk.
 const PIECE: usize = 64 << 10;
 
 pub async fn watch(call: Call) -> Result<Response<Body>, Error> {
     let options = WatchOptions::from_query(&call.query)?;
-    let scope = scope(&call)?;
-    has_fields(&call, &scope.selector).await?;
+    let selection = selection(&call)?;
+    has_fields(&call, &selection.selector).await?;
     let resource = call.resource_type.resource.clone();
-    let (namespace, name) = (scope.namespace.clone(), scope.name.clone());
-    let watch_scope = WatchScope { resource, namespace, name, selector: scope.selector.clone() };
+    let (namespace, name) = (selection.namespace.clone(), selection.name.clone());
+    let watch_scope = WatchScope { resource, namespace, name, selector: selection.selector.clone() };
     let store = call.api.store.clone();
     let phase = match options.start {
         WatchStart::State(fresh) => {
             check_reached(&store, fresh).await?;
             let slot = call.api.gate.enter_initial_state(&call.caller.name, call.level).await?;
-            let reader = Reader::of_state(&call, &scope);
-            let state = State { reader, page: Vec::new().into_iter(), _slot: slot };
-            Phase::State(Box::new(state), watch_scope)
+            let reader = Reader::of_state(&call, &selection);
+            let state = InitialState { reader, page: Vec::new().into_iter(), _slot: slot };
+            WatchPhase::State(Box::new(state), watch_scope)
         }
-        WatchStart::After(revision) => Phase::Live(begin(&store, watch_scope, revision).await?),
+        WatchStart::After(revision) => WatchPhase::Live(begin(&store, watch_scope, revision).await?),
         WatchStart::Now => {
             let now = store.clock().await.map_err(store_error)?.current;
-            Phase::Live(begin(&store, watch_scope, now).await?)
+            WatchPhase::Live(begin(&store, watch_scope, now).await?)
         }
     };
     let frame = EventFrame::new(&call)?;
@@ -79,54 +79,56 @@ async fn begin(store: &Store, scope: WatchScope, from: Revision) -> Result<Watch
     })
 }
 
-/// Where a watch is.
-enum Phase {
-    /// It sends the present objects as ADDED.
-    State(Box<State>, WatchScope),
-    /// It sends changes as they come.
+/// The phase of a watch.
+enum WatchPhase {
+    /// Sends the initial state as ADDED events.
+    State(Box<InitialState>, WatchScope),
+    /// Sends changes.
     Live(Watch),
-    /// It has sent its last event.
+    /// Has sent its last event.
     Over,
 }
 
-/// The present objects, as far as they are not yet sent.
-struct State {
+/// The remaining objects of the initial state.
+struct InitialState {
     reader: Reader,
     page: std::vec::IntoIter<Stored>,
-    /// Given back with the last object.
+    /// Released with the last object.
     _slot: Slot,
 }
 
-/// The source of one watch's bytes.
+/// The stream of one watch.
 struct Feed {
     store: Store,
-    phase: Phase,
-    /// Changes that were read and not yet sent: few, for the store gives them in small portions.
+    phase: WatchPhase,
+    /// Events that are read and not yet sent: few, because the store returns small batches.
     pending: std::vec::IntoIter<store::Event>,
     frame: EventFrame,
     bookmarks: Option<Interval>,
     end: Instant,
     shutdown: Shutdown,
-    followed: Option<Arc<Catalog>>,
-    /// Rings when the definition of the type has changed or is gone.
-    definition: Shutdown,
-    /// Has rung before that if it is gone.
+    catalog: Option<Arc<Catalog>>,
+    /// Cancelled when the CRD is changed or deleted.
+    crd_changed: Shutdown,
+    /// Cancelled before `crd_changed` if the CRD is deleted.
     gone: Shutdown,
     _counted: Counted,
 }
 
-/// What woke a live watch.
-enum Wake {
+/// The reason why a live watch continues.
+enum WakeReason {
     Events(Result<Vec<store::Event>, store::Error>),
     Bookmark,
-    Redefined,
+    CrdChanged,
     End,
 }
 
 impl Feed {
-    fn new(call: &Call, phase: Phase, frame: EventFrame, options: &WatchOptions) -> Self {
+    fn new(call: &Call, phase: WatchPhase, frame: EventFrame, options: &WatchOptions) -> Self {
         let usual = call.api.limits.watch_time;
-        let time = options.timeout_seconds.map_or_else(|| usual.mul_f64(1.0 + dice()), Duration::from_secs);
+        let time = options
+            .timeout_seconds
+            .map_or_else(|| usual.mul_f64(1.0 + random_fraction()), Duration::from_secs);
         let now = Instant::now();
         let versions = call.resource_type.custom.as_ref().map(|view| &view.versions);
         let bookmarks = options.bookmarks.then(|| {
@@ -142,36 +144,36 @@ impl Feed {
             bookmarks,
             end: now + time.min(LONGEST),
             shutdown: call.api.shutdown.clone(),
-            followed: call.followed(),
-            definition: versions.map(|versions| versions.ended.clone()).unwrap_or_default(),
-            gone: versions.map(|versions| versions.gone.clone()).unwrap_or_default(),
+            catalog: call.crd_catalog(),
+            crd_changed: versions.map(|versions| versions.changed.clone()).unwrap_or_default(),
+            gone: versions.map(|versions| versions.deleted.clone()).unwrap_or_default(),
             _counted: Counted::new(&call.api.metrics.watches),
         }
     }
 
-    /// The next bytes for the client; `None` at the end.
+    /// The next chunk; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let piece = match &mut self.phase {
-                Phase::Over => return None,
-                Phase::State(..) => self.state().await,
-                Phase::Live(_) => self.live().await,
+                WatchPhase::Over => return None,
+                WatchPhase::State(..) => self.state().await,
+                WatchPhase::Live(_) => self.live().await,
             };
             match piece {
                 Ok(piece) if piece.is_empty() => {}
                 Ok(piece) => return Some(piece),
                 Err(error) => {
-                    self.phase = Phase::Over;
+                    self.phase = WatchPhase::Over;
                     return Some(self.frame.error(&error));
                 }
             }
         }
     }
 
-    /// A piece of the present state; after the last one the bookmark that says so, and on to the changes.
+    /// The next chunk of the initial state; after the last one the bookmark that ends it.
     async fn state(&mut self) -> Result<Bytes, Error> {
-        let Phase::State(state, scope) = &mut self.phase else { return Ok(Bytes::new()) };
-        let State { reader, page, .. } = &mut **state;
+        let WatchPhase::State(state, scope) = &mut self.phase else { return Ok(Bytes::new()) };
+        let InitialState { reader, page, .. } = &mut **state;
         if page.as_slice().is_empty() {
             *page = reader.next().await?.into_iter();
         }
@@ -184,7 +186,7 @@ impl Feed {
         if reader.done() && page.as_slice().is_empty() {
             let revision = reader.revision();
             let watch = begin(&self.store, scope.clone(), revision).await?;
-            self.phase = Phase::Live(watch);
+            self.phase = WatchPhase::Live(watch);
             if self.bookmarks.is_some() {
                 self.frame.write_bookmark(&mut out, revision, true)?;
             }
@@ -192,12 +194,12 @@ impl Feed {
         Ok(out.into())
     }
 
-    /// The next changes, a bookmark, or the end.
+    /// The next events, a bookmark, or the end.
     async fn live(&mut self) -> Result<Bytes, Error> {
         if !self.pending.as_slice().is_empty() {
             return self.piece().await;
         }
-        let Phase::Live(watch) = &mut self.phase else { return Ok(Bytes::new()) };
+        let WatchPhase::Live(watch) = &mut self.phase else { return Ok(Bytes::new()) };
         let tick = async {
             match &mut self.bookmarks {
                 Some(interval) => {
@@ -208,29 +210,29 @@ impl Feed {
         };
         let wake = tokio::select! {
             biased;
-            () = self.shutdown.requested() => Wake::End,
-            () = self.definition.requested() => Wake::Redefined,
-            () = tokio::time::sleep_until(self.end) => Wake::End,
-            events = watch.next() => Wake::Events(events),
-            () = tick => Wake::Bookmark,
+            () = self.shutdown.requested() => WakeReason::End,
+            () = self.crd_changed.requested() => WakeReason::CrdChanged,
+            () = tokio::time::sleep_until(self.end) => WakeReason::End,
+            events = watch.next() => WakeReason::Events(events),
+            () = tick => WakeReason::Bookmark,
         };
         let position = watch.position();
         match wake {
-            Wake::Events(events) => self.events(events).await,
-            Wake::Bookmark => self.bookmark(position),
-            // Nobody can ask for them later: there is no such type any more.
-            Wake::Redefined if self.gone.is_requested() && !watch.has_seen_all() => {
-                match timeout(LAST_WORDS, watch.next()).await {
+            WakeReason::Events(events) => self.events(events).await,
+            WakeReason::Bookmark => self.bookmark(position),
+            // The events cannot be requested later: the resource is gone.
+            WakeReason::CrdChanged if self.gone.is_requested() && !watch.has_seen_all() => {
+                match timeout(LAST_EVENTS_TIMEOUT, watch.next()).await {
                     Ok(events) => self.events(events).await,
                     Err(_) => self.over(position),
                 }
             }
-            Wake::Redefined | Wake::End => self.over(position),
+            WakeReason::CrdChanged | WakeReason::End => self.over(position),
         }
     }
 
     fn over(&mut self, position: Revision) -> Result<Bytes, Error> {
-        self.phase = Phase::Over;
+        self.phase = WatchPhase::Over;
         if self.bookmarks.is_some() { self.bookmark(position) } else { Ok(Bytes::new()) }
     }
 
@@ -242,23 +244,23 @@ impl Feed {
             },
             error => store_error(error),
         })?;
-        if let Some(catalog) = &self.followed {
-            catalog.follows_all(events.iter().map(|event| event.change.revision)).await;
+        if let Some(catalog) = &self.catalog {
+            catalog.wait_for_all(events.iter().map(|event| event.change.revision)).await;
         }
         self.pending = events.into_iter();
         self.piece().await
     }
 
-    /// The next of the changes that were read, in one piece of bounded size.
+    /// The next pending events, in one chunk of bounded size.
     async fn piece(&mut self) -> Result<Bytes, Error> {
         if self.shutdown.is_requested() || Instant::now() >= self.end {
-            // No bookmark: what it would claim was not sent.
-            self.phase = Phase::Over;
+            // No bookmark: it would claim events that were not sent.
+            self.phase = WatchPhase::Over;
             return Ok(Bytes::new());
         }
         let Some(event) = self.pending.next() else { return Ok(Bytes::new()) };
         let first = self.frame.shared(&event).await?;
-        // Most come alone, and need no copy.
+        // Most events come alone and need no copy.
         if self.pending.as_slice().is_empty() || first.len() >= PIECE {
             return Ok(first);
         }

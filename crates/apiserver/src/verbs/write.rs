@@ -1,4 +1,4 @@
-//! What create, update, patch and delete share: the steps from a changed object to a committed one.
+//! The shared steps of create, update, patch and delete: from a changed object to its commit.
 
 use http::{Response, StatusCode};
 use jiff::Timestamp;
@@ -8,53 +8,57 @@ use model::Revision;
 use model::error::{Error, FieldError};
 use store::{Precondition, Stored, Write};
 
-use super::admitted::{self, Part};
-use super::create::Failure;
-use super::definition::{has_moved, settle};
-use super::managers::Writing;
-use super::metadata::{self, attributes, generation, is_being_deleted, keep, may_go};
+use super::crd::{has_moved, set_names};
+use super::create::WriteFailure;
+use super::managed_fields::FieldManager;
+use super::metadata::{self, attributes, can_be_removed, generation, is_being_deleted, keep};
 use super::options::WriteOptions;
-use super::{Call, claims, devices, escalation, store_error};
-use crate::admission::Request;
+use super::subresource_admission::{self, SubresourceObject};
+use super::{Call, admin_access, allocator, escalation, store_error};
+use crate::admission::AdmissionAttributes;
 use crate::body::Body;
-use crate::definitions::indexing;
+use crate::crds::selectable_fields;
 use crate::registry::Object;
 use crate::render;
 
-/// How often a change that names no revision is tried again when others are faster.
+/// Attempts of an update without a resourceVersion under contention.
 pub const ATTEMPTS: usize = 16;
 
-/// What a client wants an object to become, given what it is.
-pub trait Change: Sync {
-    /// The object as it shall be.
-    fn apply(&self, call: &Call, old: &Object, old_revision: Revision) -> Result<Changed, Error>;
+/// A requested mutation of an object: update, patch or apply.
+pub trait Mutation: Sync {
+    /// Computes the new object.
+    fn apply(&self, call: &Call, old: &Object, old_revision: Revision) -> Result<Mutated, Error>;
 
-    /// What plugins see instead of the object.
-    fn part(&self) -> Option<&dyn Part> {
+    /// The subresource object for admission, if one is written.
+    fn subresource(&self) -> Option<&dyn SubresourceObject> {
         None
     }
 }
 
-/// The outcome of a [`Change`].
+/// The result of a [`Mutation`].
 #[derive(Clone)]
-pub struct Changed {
+pub struct Mutated {
     pub object: Object,
-    /// The managers of its fields, where the change has found them itself.
+    /// The managedFields, if the mutation computed them.
     pub tracked: Option<Tracked>,
 }
 
-/// Applies a change and shows what became of it.
-pub async fn change(
+/// Applies a mutation and responds with the object.
+pub async fn update(
     call: &Call,
-    change: &dyn Change,
+    mutation: &dyn Mutation,
     options: WriteOptions,
 ) -> Result<Response<Body>, Error> {
-    let value = changed(call, change, options).await?;
+    let value = update_object(call, mutation, options).await?;
     render::object(call, StatusCode::OK, &value)
 }
 
-/// Applies a change to the object that the path names, again if others are faster and the change does not forbid it.
-pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) -> Result<bytes::Bytes, Error> {
+/// Applies a mutation to the object in the path; retries conflicts unless the mutation has a resourceVersion.
+pub async fn update_object(
+    call: &Call,
+    mutation: &dyn Mutation,
+    options: WriteOptions,
+) -> Result<bytes::Bytes, Error> {
     let key = call.key();
     let mut contested = false;
     for _ in 0..ATTEMPTS {
@@ -62,73 +66,77 @@ pub async fn changed(call: &Call, change: &dyn Change, options: WriteOptions) ->
             return Err(call.resource_type.not_found(&key.name));
         };
         let old = call.resource_type.read(&head).await?;
-        let Changed { mut object, tracked } = change.apply(call, &old, head.revision)?;
+        let Mutated { mut object, tracked } = mutation.apply(call, &old, head.revision)?;
         call.resource_type.strategy.default(&mut object);
         call.dedup_sent_owners(&mut object);
         let mut tracked = tracked
-            .unwrap_or_else(|| Writing::new(call, metadata::time(now())).track(Some(&old), &mut object));
-        let part = change.part();
-        let old_part = admitted::old_part(call, part, &old)?;
+            .unwrap_or_else(|| FieldManager::new(call, metadata::time(now())).track(Some(&old), &mut object));
+        let subresource = mutation.subresource();
+        let old_subresource = subresource_admission::old_subresource(call, subresource, &old)?;
         let managers = tracked.json.clone();
-        let request = Request::update(call, old_part.as_ref().unwrap_or(&old), options.dry_run)
-            .managed_by(managers.as_deref().filter(|_| part.is_none()));
-        let request = match part {
-            Some(part) => request.shown_as(part.shown()),
+        let request =
+            AdmissionAttributes::update(call, old_subresource.as_ref().unwrap_or(&old), options.dry_run)
+                .managed_by(managers.as_deref().filter(|_| subresource.is_none()));
+        let request = match subresource {
+            Some(subresource) => request.shown_as(subresource.resource_type()),
             None => request,
         };
-        admitted::admit(&request, part, &mut object).await?;
+        subresource_admission::admit(&request, subresource, &mut object).await?;
         if let Some(Tracked { json, errors, .. }) = request.changed_managers() {
             (tracked.json, tracked.errors) = (json, errors);
         }
         call.dedup_admitted_owners(&mut object);
         let pinned = check_preconditions(call, &object, &head)?;
         put_back(&mut object, &old);
-        claims::allocate(call, &mut object, Some(&old), contested).await?;
+        allocator::allocate(call, &mut object, Some(&old), contested).await?;
         prepare(call, &mut object, &old);
         escalation::check(call, &object, Some(&old))?;
-        let access = devices::bad_access(&request, &object, Some(&old)).await?;
-        validate_update(call, (&object, &old), &tracked, access)?;
+        let access = admin_access::bad_access(&request, &object, Some(&old)).await?;
+        validate_update(call, &object, &old, &tracked, access)?;
         if !options.dry_run {
-            settle(call, &mut object, &metadata::time(now()));
+            set_names(call, &mut object, &metadata::time(now()));
         }
         call.warnings.extend(call.resource_type.strategy.warnings(&object, Some(&old)));
         call.resource_type.strategy.canonicalize(&mut object);
-        admitted::validate(&request, part, &object).await?;
-        match commit(&request, &head, (&object, &old), &tracked).await {
+        subresource_admission::validate(&request, subresource, &object).await?;
+        match commit(&request, &head, &object, &old, &tracked).await {
             Ok(value) => return Ok(value),
-            Err(Failure::Of(error)) => return Err(error),
-            Err(Failure::Store(error)) if has_moved(call, &error) => return Err(Error::DefinitionChanged),
-            Err(Failure::Store(error)) if claims::was_contested(&error, &key) => contested = true,
-            Err(Failure::Store(store::Error::Conflict { .. })) if pinned => return Err(modified(call)),
-            Err(Failure::Store(store::Error::Conflict { .. })) => {}
-            Err(Failure::Store(store::Error::NotFound { .. })) => {
+            Err(WriteFailure::Api(error)) => return Err(error),
+            Err(WriteFailure::Store(error)) if has_moved(call, &error) => {
+                return Err(Error::DefinitionChanged);
+            }
+            Err(WriteFailure::Store(error)) if allocator::was_contested(&error, &key) => contested = true,
+            Err(WriteFailure::Store(store::Error::Conflict { .. })) if pinned => return Err(modified(call)),
+            Err(WriteFailure::Store(store::Error::Conflict { .. })) => {}
+            Err(WriteFailure::Store(store::Error::NotFound { .. })) => {
                 return Err(call.resource_type.not_found(&key.name));
             }
-            Err(Failure::Store(error)) => return Err(store_error(error)),
+            Err(WriteFailure::Store(error)) => return Err(store_error(error)),
         }
     }
     Err(modified(call))
 }
 
-/// Writes the new state of an object, or deletes it if only its finalizers were holding it. What changes nothing is not written.
+/// Writes the new object, or deletes it if only finalizers were holding it. An unchanged object is not written.
 async fn commit(
-    request: &Request<'_>,
+    request: &AdmissionAttributes<'_>,
     head: &Stored,
-    (object, old): (&Object, &Object),
+    object: &Object,
+    old: &Object,
     tracked: &Tracked,
-) -> Result<bytes::Bytes, Failure> {
+) -> Result<bytes::Bytes, WriteFailure> {
     let (call, dry_run) = (request.call, request.dry_run);
     let resource_type = &call.resource_type;
     let object = &*resource_type.completed(object);
     let body = resource_type.sealed_with(object, tracked.json.as_deref()).await?;
     let unchanged = body.at(head.revision);
-    let ends = is_being_deleted(object) && may_go(resource_type, object);
+    let ends = is_being_deleted(object) && can_be_removed(resource_type, object);
     if dry_run || (!ends && unchanged == head.value) {
         return Ok(resource_type.of_version(unchanged, head.revision).await?);
     }
     if let Some(before) = tracked.before.as_deref().filter(|_| !ends) {
         let same = resource_type.sealed_with(object, Some(before)).await?.at(head.revision);
-        // Times of managers alone are no change.
+        // New times in managedFields alone are no change.
         if same == head.value {
             return Ok(resource_type.of_version(same, head.revision).await?);
         }
@@ -137,17 +145,17 @@ async fn commit(
     let expect = Precondition { revision: Some(head.revision), uid: None };
     let attributes = attributes(resource_type, object);
     let write = if ends {
-        // Watchers see the object as it was stored last, with the finalizer that is now gone.
+        // The DELETED event has the last stored state, including the removed finalizer.
         Write::Delete { key, expect, attributes, body: resource_type.sealed(old).await? }
     } else {
         Write::Update { key, expect, attributes, body }
     };
     let mut writes = vec![write];
-    writes.extend(claims::steps(call, (!ends).then_some(object), Some(old)).await?);
-    writes.extend(indexing::mark(call, object, old).await?);
+    writes.extend(allocator::writes(call, (!ends).then_some(object), Some(old)).await?);
+    writes.extend(selectable_fields::mark(call, object, old).await?);
     writes.extend(request.take_writes());
     let written = call.write(writes).await?;
-    // Of an object that ended here the client gets the last state that it had.
+    // After a deletion the client gets the last stored state.
     let (value, revision) = match written.into_iter().next() {
         Some(written) if !ends => (written.value, written.revision),
         _ => (unchanged, head.revision),
@@ -155,13 +163,13 @@ async fn commit(
     Ok(resource_type.of_version(value, revision).await?)
 }
 
-/// A resourceVersion that is none.
+/// An invalid resourceVersion.
 pub fn bad_version(call: &Call, name: &str, version: &str) -> Error {
     let error = FieldError::invalid("metadata.resourceVersion", version, "must be an unsigned integer");
     call.resource_type.invalid(name, vec![error])
 }
 
-/// Compares the resourceVersion of the new object with the head's. True if the client named a revision.
+/// Compares the resourceVersion with the stored one. True if the client sent one.
 fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bool, Error> {
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() || version == "0" {
@@ -175,17 +183,17 @@ fn check_preconditions(call: &Call, object: &Object, head: &Stored) -> Result<bo
     Ok(true)
 }
 
-/// Kubernetes' words for "somebody else was faster".
+/// Kubernetes' message for an update conflict.
 pub fn modified(call: &Call) -> Error {
     const MESSAGE: &str =
         "the object has been modified; please apply your changes to the latest version and try again";
-    call.resource_type.conflict(&call.place.name, MESSAGE)
+    call.resource_type.conflict(&call.path.name, MESSAGE)
 }
 
-/// Puts back what a client may not change, and fills in what it left out.
+/// Restores immutable metadata, and fills in omitted metadata.
 fn put_back(new: &mut Object, old: &Object) {
     for key in ["creationTimestamp", "deletionTimestamp", "generation"] {
-        // A deletion that has not begun is not begun by an update: validation refuses that.
+        // An update cannot begin a deletion; validation refuses it.
         if key != "deletionTimestamp" || is_being_deleted(old) {
             keep(new, old, key);
         }
@@ -200,10 +208,10 @@ fn put_back(new: &mut Object, old: &Object) {
     }
 }
 
-/// Sets what the kind decides, and counts the generation.
+/// Runs the strategy's hooks and increments the generation.
 fn prepare(call: &Call, new: &mut Object, old: &Object) {
     let resource_type = &call.resource_type;
-    resource_type.strategy.prepare_update(new, old, &call.place.subresource);
+    resource_type.strategy.prepare_update(new, old, &call.path.subresource);
     let time = metadata::time(now());
     resource_type.strategy.stamp(new, Some(old), &call.writer(&time));
     let differs = || {
@@ -218,7 +226,7 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
     let annotations =
         |object| metadata::metadata(object).and_then(|metadata| metadata.get("annotations")).cloned();
     let is_annotated = || {
-        let counts = call.place.subresource.is_empty() && resource_type.strategy.counts_annotations();
+        let counts = call.path.subresource.is_empty() && resource_type.strategy.counts_annotations();
         counts && annotations(new) != annotations(old)
     };
     if resource_type.strategy.counts_generations() && (differs() || is_annotated()) {
@@ -229,7 +237,8 @@ fn prepare(call: &Call, new: &mut Object, old: &Object) {
 
 fn validate_update(
     call: &Call,
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     tracked: &Tracked,
     access: Option<FieldError>,
 ) -> Result<(), Error> {
@@ -238,13 +247,13 @@ fn validate_update(
     errors.extend(validate_object_meta(new, resource_type.namespaced, resource_type.strategy.name_rule()));
     errors.extend(tracked.errors.iter().cloned());
     errors.extend(validate_object_meta_update(new, old));
-    let verdict = resource_type.strategy.validate_update(new, old, &call.place.subresource);
+    let verdict = resource_type.strategy.validate_update(new, old, &call.path.subresource);
     call.warnings.extend(verdict.warnings);
     errors.extend(verdict.errors);
     if errors.is_empty() { Ok(()) } else { Err(resource_type.invalid(metadata::text(old, "name"), errors)) }
 }
 
-/// The present time, taken once per request.
+/// The current time.
 pub fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -1,4 +1,4 @@
-//! One connection to a webhook: TCP, TLS, then HTTP/2 or HTTP/1.1, whichever the server chooses by ALPN.
+//! A connection to a webhook: TCP, TLS, then HTTP/2 or HTTP/1.1 by ALPN.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,12 +19,11 @@ use tokio_rustls::TlsConnector;
 use super::pool::{Tasks, Usage};
 
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-/// How often a connection with calls in flight is asked whether its other side is there, and how long that may take to say so.
+/// Interval and timeout of HTTP/2 pings while calls are in flight.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(15));
 
-/// TLS with servers whose certificates come from the authorities of a bundle, or from those of the system; with the client certificate
-/// that an operator configured for the webhook, if there is one.
-pub(super) fn trusting(bundle: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+/// TLS with the CAs of a bundle or of the system, and with the operator's client certificate if there is one.
+pub(super) fn tls_config(bundle: &[u8], own: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
     let config = match bundle.trim_ascii().is_empty() {
         true => {
             let mut roots = RootCertStore::empty();
@@ -39,7 +38,7 @@ pub(super) fn trusting(bundle: &[u8], own: Option<&Identity>) -> Result<Arc<Clie
     Ok(Arc::new(config))
 }
 
-/// Why there is no connection, in the words of Kubernetes.
+/// Kubernetes' message of a connection error.
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
@@ -47,19 +46,19 @@ fn reason(error: &std::io::Error) -> String {
     }
 }
 
-/// The side of a connection that takes requests.
+/// The sending side of a connection.
 pub(super) enum Sender {
     /// One request at a time.
     Http1(http1::SendRequest<Full<Bytes>>),
-    /// Many at once, by clones.
+    /// Concurrent requests, by clones.
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-/// Why there is no response.
+/// The reason of a missing response.
 pub(super) enum Failure {
-    /// Nothing of the request was written: it may be sent again.
+    /// No byte of the request was sent: it may be retried.
     Unsent(String),
-    /// The webhook may have seen the request.
+    /// The webhook may have received the request.
     Lost(String),
 }
 
@@ -82,7 +81,7 @@ impl Sender {
         matches!(self, Self::Http2(_))
     }
 
-    /// Sends a request as soon as the connection takes one.
+    /// Sends a request as soon as the connection is ready.
     pub async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Failure> {
         let ready = match self {
             Self::Http1(sender) => sender.ready().await,
@@ -97,16 +96,17 @@ impl Sender {
     }
 }
 
-/// hyper gives a request back that it has not begun to write.
+/// hyper returns a request that it has not begun to send.
 fn failure(mut error: TrySendError<Request<Full<Bytes>>>) -> Failure {
     let is_unsent = error.take_message().is_some();
     let reason = error.into_error().to_string();
     if is_unsent { Failure::Unsent(reason) } else { Failure::Lost(reason) }
 }
 
-/// Connects and shakes hands. The task that moves the bytes ends when nobody has used the connection for a while.
+/// Connects and handshakes. The connection's task ends after an idle timeout.
 pub(super) async fn open(
-    (address, host): (SocketAddr, &str),
+    address: SocketAddr,
+    host: &str,
     tls: Arc<ClientConfig>,
     tasks: &Tasks,
     usage: &Arc<Usage>,
@@ -114,7 +114,7 @@ pub(super) async fn open(
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     let stream = TcpStream::connect(address).await;
     let stream = stream.map_err(|error| format!("dial tcp {address}: {}", reason(&error)))?;
-    // Requests are small and somebody waits for the answer.
+    // Requests are small and latency matters.
     let _ = stream.set_nodelay(true);
     let stream =
         TlsConnector::from(tls).connect(name, stream).await.map_err(|error| format!("tls: {error}"))?;

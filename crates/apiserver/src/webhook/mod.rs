@@ -1,9 +1,9 @@
-//! Webhooks: JSON documents that are sent to other servers over HTTPS, and their answers.
+//! The HTTPS client of webhooks.
 
+mod address;
 mod connection;
 mod pool;
 mod services;
-mod target;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,65 +19,73 @@ use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 
 use connection::Failure;
-use pool::{Lease, Pool};
+use pool::{ConnectionLease, ConnectionPool};
 
+pub(crate) use address::WebhookAddress;
 pub(crate) use services::Services;
-pub(crate) use target::Target;
 
-/// The longest answer that is read.
+/// The size limit of a response.
 const MAX_ANSWER: usize = 64 << 20;
-/// For how long the addresses of a webhook are taken as known.
-const ADDRESSES_KNOWN: Duration = Duration::from_secs(5);
+/// The time that resolved addresses are cached.
+const ADDRESS_TTL: Duration = Duration::from_secs(5);
 
-/// The credentials that an operator configured for a webhook. They have no `Debug`: nothing logs them.
+/// The operator's credentials for a webhook. Without `Debug`, so that nothing logs them.
 #[derive(Default)]
-pub(crate) struct Credentials {
-    /// The certificate that the client shows, with its key.
+pub(crate) struct WebhookCredentials {
+    /// The client certificate and its key.
     pub identity: Option<Identity>,
-    /// The header `Authorization`.
+    /// The `Authorization` header.
     pub authorization: Option<HeaderValue>,
 }
 
-/// The addresses of a webhook, and when they were looked up.
-type Known = Option<(Instant, Arc<[SocketAddr]>)>;
+/// Resolved addresses, and the time of the lookup.
+type CachedAddresses = Option<(Instant, Arc<[SocketAddr]>)>;
 
-/// A client of one webhook. Connections are kept, used again, and spread over the webhook's addresses.
+/// A client of one webhook. Connections are pooled and spread over its addresses.
 pub(crate) struct Webhook {
-    target: Target,
+    address: WebhookAddress,
     services: Services,
     tls: Result<Arc<ClientConfig>, String>,
     authorization: Option<HeaderValue>,
     timeout: Duration,
-    known: Mutex<Known>,
-    pool: Pool,
+    addresses: Mutex<CachedAddresses>,
+    pool: ConnectionPool,
 }
 
 impl Webhook {
-    /// Trusts the authorities of `bundle`, or those of the system where that is empty.
+    /// Trusts the CAs of `bundle`, or those of the system if it is empty.
     pub fn new(
-        target: Target,
+        address: WebhookAddress,
         bundle: &[u8],
         timeout: Duration,
         services: &Services,
-        credentials: Credentials,
+        credentials: WebhookCredentials,
     ) -> Self {
-        let tls = connection::trusting(bundle, credentials.identity.as_ref());
+        let tls = connection::tls_config(bundle, credentials.identity.as_ref());
         let (services, authorization) = (services.clone(), credentials.authorization);
-        Self { target, services, tls, authorization, timeout, known: Mutex::default(), pool: Pool::default() }
+        Self {
+            address,
+            services,
+            tls,
+            authorization,
+            timeout,
+            addresses: Mutex::default(),
+            pool: ConnectionPool::default(),
+        }
     }
 
-    /// Sends a document and gives the answer, if that is a success. The call ends after the webhook's own time, or at the deadline of
-    /// the request that it is made for, whichever comes first; the webhook is told in whole seconds.
+    /// Posts a document and returns the response of a success. The timeout is the smaller of the webhook's own and the
+    /// remaining time of the request; the query has it in whole seconds.
     ///
     /// # Errors
-    /// Why there is no answer, in words for the client of this server.
+    /// The message for the client of this server.
     pub async fn post(&self, document: Bytes, deadline: Option<Instant>) -> Result<Bytes, String> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let limit = left.map_or(self.timeout, |left| left.min(self.timeout));
         let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
         let query = format!("?timeout={seconds}s");
-        let address = format!("{}{query}", self.target.address());
-        // Boxed: nearly every request could come here, and few do.
+        let address = format!("{}{query}", self.address.address());
+        // Boxed: nearly every request could get here, and few do.
         match timeout(limit, Box::pin(self.exchange(document, &query))).await {
             Ok(Ok((head, body))) if head.status == StatusCode::OK => Ok(body),
             Ok(Ok((head, body))) => Err(refusal(&head, &body)),
@@ -87,12 +95,12 @@ impl Webhook {
     }
 
     async fn exchange(&self, document: Bytes, query: &str) -> Result<(Parts, Bytes), String> {
-        let _place = self.pool.place().await;
+        let _permit = self.pool.call_permit().await;
         let mut lease = self.connection(false).await?;
         let request = self.request(document.clone(), query, lease.is_http2())?;
         let answer = match lease.send(request).await {
             Ok(answer) => answer,
-            // The other side has closed a kept connection and has seen nothing of the request; any other one may have had effects.
+            // The webhook closed a pooled connection before it received the request; any other failure may have had effects.
             Err(Failure::Unsent(_)) if lease.is_reused => {
                 drop(lease);
                 lease = self.connection(true).await?;
@@ -113,12 +121,12 @@ impl Webhook {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "kube-apiserver-admission");
-        // HTTP/2 takes the authority from the address, HTTP/1.1 from a header.
+        // HTTP/2 takes the authority from the URI, HTTP/1.1 from a header.
         request = match is_http2 {
-            true => request.uri(format!("{}{query}", self.target.address())),
+            true => request.uri(format!("{}{query}", self.address.address())),
             false => request
-                .uri(format!("{}{query}", self.target.path))
-                .header(header::HOST, self.target.authority()),
+                .uri(format!("{}{query}", self.address.path))
+                .header(header::HOST, self.address.authority()),
         };
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization.clone());
@@ -126,29 +134,29 @@ impl Webhook {
         request.body(Full::new(document)).map_err(|error| error.to_string())
     }
 
-    async fn connection(&self, is_fresh: bool) -> Result<Lease<'_>, String> {
+    async fn connection(&self, is_fresh: bool) -> Result<ConnectionLease<'_>, String> {
         let tls = self.tls.as_ref().map_err(Clone::clone)?;
         let addresses = self.addresses().await?;
-        let connection = self.pool.connection((&addresses, &self.target.host), tls, is_fresh).await;
+        let connection = self.pool.connection(&addresses, &self.address.host, tls, is_fresh).await;
         if connection.is_err() {
-            // They may have moved.
-            *self.known() = None;
+            // The addresses may have changed.
+            *self.cached() = None;
         }
         connection
     }
 
-    /// The addresses of the webhook: of the endpoints of a service, or those that its name has.
+    /// The addresses of the webhook: endpoints of its Service, or DNS.
     async fn addresses(&self) -> Result<Arc<[SocketAddr]>, String> {
-        let known = self.known().clone();
-        if let Some((_, addresses)) = known.filter(|(when, _)| when.elapsed() < ADDRESSES_KNOWN) {
+        let cached = self.cached().clone();
+        if let Some((_, addresses)) = cached.filter(|(when, _)| when.elapsed() < ADDRESS_TTL) {
             return Ok(addresses);
         }
-        let places = match &self.target.service {
-            Some((namespace, name)) => self.services.find(namespace, name, self.target.port).await?,
-            None => vec![(self.target.host.clone(), self.target.port)],
+        let hosts = match &self.address.service {
+            Some((namespace, name)) => self.services.find(namespace, name, self.address.port).await?,
+            None => vec![(self.address.host.clone(), self.address.port)],
         };
         let mut addresses = Vec::new();
-        for (host, port) in places {
+        for (host, port) in hosts {
             if let Ok(ip) = host.parse::<IpAddr>() {
                 addresses.push(SocketAddr::new(ip, port));
                 continue;
@@ -157,16 +165,16 @@ impl Webhook {
             addresses.extend(found.map_err(|error| format!("dial tcp {host}:{port}: {error}"))?);
         }
         let addresses: Arc<[SocketAddr]> = addresses.into();
-        *self.known() = Some((Instant::now(), Arc::clone(&addresses)));
+        *self.cached() = Some((Instant::now(), Arc::clone(&addresses)));
         Ok(addresses)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> std::sync::MutexGuard<'_, CachedAddresses> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a server said that did not take a document, in the words of Kubernetes' clients.
+/// The error of an unsuccessful response, with the messages of Kubernetes' clients.
 fn refusal(head: &Parts, body: &[u8]) -> String {
     let is_text =
         head.headers.get(header::CONTENT_TYPE).is_some_and(|of| of.as_bytes().starts_with(b"text/"));

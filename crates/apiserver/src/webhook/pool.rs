@@ -1,4 +1,4 @@
-//! The connections of one webhook: kept while they are used, spread over its addresses, bounded in number and in time.
+//! The connection pool of one webhook: spread over its addresses, bounded in number and idle time.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -16,22 +16,22 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::connection::{self, Failure, Sender};
 
-/// Calls of one webhook at once; further ones wait within their own time.
+/// Concurrent calls of one webhook; further ones wait within their timeout.
 const CALLS: usize = 256;
-/// HTTP/1.1 connections that nobody uses and that are kept, as many as clients in Go keep for a host.
+/// Idle HTTP/1.1 connections, as in Go clients.
 const IDLE: usize = 25;
-/// After this time a connection that nobody uses is closed, as by clients in Go.
+/// The idle timeout, as in Go clients.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long an address may take to answer where there are others to try.
+/// The connect timeout if there are other addresses to try.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(3);
-/// For so long an address that could not be reached comes last.
+/// The time that an unreachable address is tried last.
 const AVOIDED: Duration = Duration::from_secs(5);
 
-/// The tasks that move the bytes of connections; they end with the webhook.
+/// The tasks of connections; they end with the webhook.
 #[derive(Default)]
 pub(super) struct Tasks(Arc<Mutex<JoinSet<()>>>);
 
-/// Runs what HTTP/2 does beside its requests. It owns no task: tasks that owned their owner would never end.
+/// Runs the tasks of HTTP/2 connections. Weak, because a task that owned its owner would never end.
 #[derive(Clone)]
 pub(super) struct Executor(Weak<Mutex<JoinSet<()>>>);
 
@@ -58,7 +58,7 @@ impl Tasks {
         Executor(Arc::downgrade(&self.0))
     }
 
-    /// Runs a connection until it ends, or nobody has used it for a while.
+    /// Runs a connection until it ends or is idle for too long.
     pub fn drive<C>(&self, connection: C, usage: Arc<Usage>)
     where
         C: Future<Output = hyper::Result<()>> + Send + 'static,
@@ -67,7 +67,7 @@ impl Tasks {
             tokio::select! {
                 ended = connection => {
                     if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection to a webhook ended early");
+                        tracing::debug!(%error, "webhook connection ended early");
                     }
                 }
                 () = usage.expires() => {}
@@ -76,7 +76,7 @@ impl Tasks {
     }
 }
 
-/// Whether a connection is used, and since when it is not.
+/// The number of calls on a connection, and the start of its idle time.
 pub(super) struct Usage(Mutex<(usize, Instant)>);
 
 impl Default for Usage {
@@ -99,7 +99,7 @@ impl Usage {
         *state = (state.0.saturating_sub(1), Instant::now());
     }
 
-    /// When the connection will have been unused for too long, if nobody uses it until then.
+    /// The end of the idle timeout.
     fn deadline(&self) -> Instant {
         let (used, since) = *self.state();
         let since = if used > 0 { Instant::now() } else { since };
@@ -117,41 +117,41 @@ impl Usage {
     }
 }
 
-/// A connection that may be used.
-struct Kept {
+/// A pooled connection.
+struct PooledConnection {
     address: SocketAddr,
     sender: Sender,
     usage: Arc<Usage>,
 }
 
 #[derive(Default)]
-struct State {
-    kept: Vec<Kept>,
-    /// Addresses that could not be reached, and when.
+struct PoolState {
+    kept: Vec<PooledConnection>,
+    /// Unreachable addresses, with the time of the failure.
     failed: Vec<(SocketAddr, Instant)>,
-    /// The turn of the next call: calls go round the addresses.
+    /// The round-robin position.
     turn: usize,
 }
 
 /// The connections of one webhook.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     tasks: Tasks,
     calls: Semaphore,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
-/// A connection in use. One that is dropped before its response was read is closed (HTTP/1.1), or loses this stream (HTTP/2).
-pub(super) struct Lease<'p> {
-    pool: &'p Pool,
+/// A connection in use. Dropped before its response is read, it is closed (HTTP/1.1), or loses this stream (HTTP/2).
+pub(super) struct ConnectionLease<'p> {
+    pool: &'p ConnectionPool,
     address: SocketAddr,
-    /// There until the lease is given back.
+    /// `Some` until the lease is returned.
     sender: Option<Sender>,
     usage: Arc<Usage>,
-    /// Whether other calls used the connection before.
+    /// Whether the connection was used before.
     pub is_reused: bool,
 }
 
-impl Lease<'_> {
+impl ConnectionLease<'_> {
     pub fn is_http2(&self) -> bool {
         self.sender.as_ref().is_some_and(Sender::is_http2)
     }
@@ -164,7 +164,7 @@ impl Lease<'_> {
         }
     }
 
-    /// Keeps the connection for the next call: its response was read to the end. HTTP/2 connections are kept from their beginning.
+    /// Returns the connection to the pool after its response was read. HTTP/2 connections are in the pool from the start.
     pub fn give_back(mut self) {
         let Some(sender @ Sender::Http1(_)) = self.sender.take().filter(|sender| !sender.is_closed()) else {
             return;
@@ -172,43 +172,49 @@ impl Lease<'_> {
         let mut state = self.pool.state();
         let idle = state.kept.iter().filter(|kept| !kept.sender.is_http2()).count();
         if idle < IDLE {
-            state.kept.push(Kept { address: self.address, sender, usage: Arc::clone(&self.usage) });
+            state.kept.push(PooledConnection {
+                address: self.address,
+                sender,
+                usage: Arc::clone(&self.usage),
+            });
         }
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ConnectionLease<'_> {
     fn drop(&mut self) {
         self.usage.end();
     }
 }
 
-impl Default for Pool {
+impl Default for ConnectionPool {
     fn default() -> Self {
         Self { tasks: Tasks::default(), calls: Semaphore::new(CALLS), state: Mutex::default() }
     }
 }
 
-impl Pool {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ConnectionPool {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place among the calls that are made at once.
-    pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
+    /// A permit for a concurrent call.
+    pub async fn call_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.calls.acquire().await.ok()
     }
 
-    /// A connection to one of these addresses, whose turn it is: a kept one, or a new one where there is none or `is_fresh` asks for it.
+    /// A connection to one of these addresses by round robin: a pooled one, or a new one if there is none or `is_fresh` is
+    /// set.
     ///
     /// # Errors
-    /// Why the first address that was tried cannot be reached.
+    /// The error of the first address.
     pub async fn connection(
         &self,
-        (addresses, host): (&[SocketAddr], &str),
+        addresses: &[SocketAddr],
+        host: &str,
         tls: &Arc<ClientConfig>,
         is_fresh: bool,
-    ) -> Result<Lease<'_>, String> {
+    ) -> Result<ConnectionLease<'_>, String> {
         let order = self.order(addresses);
         let mut first = None;
         for (at, address) in order.iter().enumerate() {
@@ -217,7 +223,7 @@ impl Pool {
             }
             let usage = Arc::new(Usage::default());
             usage.begin();
-            let opening = connection::open((*address, host), Arc::clone(tls), &self.tasks, &usage);
+            let opening = connection::open(*address, host, Arc::clone(tls), &self.tasks, &usage);
             let opened = match at + 1 < order.len() {
                 true => timeout(DIAL_TIMEOUT, opening)
                     .await
@@ -235,7 +241,7 @@ impl Pool {
         Err(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host")))
     }
 
-    /// The addresses in the order in which they are tried: round, those that lately failed last.
+    /// The addresses in the order of attempts: round robin, recently failed ones last.
     fn order(&self, addresses: &[SocketAddr]) -> Vec<SocketAddr> {
         let mut state = self.state();
         state.failed.retain(|(_, when)| when.elapsed() < AVOIDED);
@@ -249,8 +255,8 @@ impl Pool {
         order
     }
 
-    /// A kept connection to an address. HTTP/2 connections are shared, others handed over.
-    fn take(&self, address: SocketAddr) -> Option<Lease<'_>> {
+    /// A pooled connection to an address. HTTP/2 connections are shared, others are removed from the pool.
+    fn take(&self, address: SocketAddr) -> Option<ConnectionLease<'_>> {
         let mut state = self.state();
         state.kept.retain(|kept| !kept.sender.is_closed());
         let at = state.kept.iter().position(|kept| kept.address == address)?;
@@ -262,17 +268,17 @@ impl Pool {
             }
         };
         usage.begin();
-        Some(Lease { pool: self, address, sender: Some(sender), usage, is_reused: true })
+        Some(ConnectionLease { pool: self, address, sender: Some(sender), usage, is_reused: true })
     }
 
-    fn opened(&self, address: SocketAddr, sender: Sender, usage: Arc<Usage>) -> Lease<'_> {
+    fn opened(&self, address: SocketAddr, sender: Sender, usage: Arc<Usage>) -> ConnectionLease<'_> {
         if let Sender::Http2(sender) = &sender {
             let mut state = self.state();
-            // Where several were opened at once, the last one is shared; the others end with their calls.
+            // If several were opened concurrently, the last one is shared; the others end with their calls.
             state.kept.retain(|kept| !(kept.address == address && kept.sender.is_http2()));
             let (sender, usage) = (Sender::Http2(sender.clone()), Arc::clone(&usage));
-            state.kept.push(Kept { address, sender, usage });
+            state.kept.push(PooledConnection { address, sender, usage });
         }
-        Lease { pool: self, address, sender: Some(sender), usage, is_reused: false }
+        ConnectionLease { pool: self, address, sender: Some(sender), usage, is_reused: false }
     }
 }

@@ -1,5 +1,4 @@
-//! Where a service is: the addresses of its endpoints. There is no name server to ask, and nothing that forwards the
-//! addresses of services.
+//! Resolves Services by their EndpointSlices: there is no cluster DNS, and nothing forwards cluster IPs.
 
 use model::error::quote;
 use model::selector::{Requirement, Target, Test};
@@ -9,23 +8,23 @@ use store::Store;
 
 use crate::pages::Pages;
 
-/// Endpoints of one service that are called.
+/// The number of endpoints of a Service to use.
 const ENDPOINTS: usize = 256;
 
-/// Finds services.
+/// The resolver of Services.
 #[derive(Clone, Default)]
 pub(crate) struct Services(Option<Store>);
 
 impl Services {
-    /// Of what is stored here.
+    /// Resolves by this store.
     pub fn of(store: &Store) -> Self {
         Self(Some(store.clone()))
     }
 
-    /// Hosts and ports where a port of a service is served.
+    /// Hosts and ports of a Service port.
     ///
     /// # Errors
-    /// Why there are none, in words for the client of this server.
+    /// The message for the client of this server.
     pub async fn find(&self, namespace: &str, name: &str, port: u16) -> Result<Vec<(String, u16)>, String> {
         let missing = || format!("service {} not found", quote(name));
         let store = self.0.as_ref().ok_or_else(missing)?;
@@ -49,7 +48,7 @@ impl Services {
     }
 }
 
-/// The endpoints of a service that are ready, from as many of its slices as it takes.
+/// The ready endpoints of a Service, from as many slices as needed.
 async fn ready(
     store: &Store,
     namespace: &str,
@@ -75,7 +74,7 @@ async fn ready(
     Ok(found)
 }
 
-/// The endpoints of a slice that are ready, with the number of a port there.
+/// The ready endpoints of a slice, with the port number.
 fn endpoints(slice: &Value, port_name: &str) -> Vec<(String, u16)> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == port_name;
     let port = slice["ports"].as_array().and_then(|ports| ports.iter().find(named));

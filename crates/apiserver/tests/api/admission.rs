@@ -21,13 +21,13 @@ async fn with(enable: &[&str], disable: &[&str]) -> Client {
 }
 
 #[tokio::test]
-async fn pods_get_what_plugins_give_them() {
+async fn plugins_complete_pods() {
     let client = Client::new().await;
     let made = client.create(PODS, &pod("a")).await;
     assert_eq!(made["spec"]["priority"], 0);
     assert_eq!(made["spec"]["preemptionPolicy"], "PreemptLowerPriority");
     assert_eq!(made["spec"]["tolerations"][1]["tolerationSeconds"], 300);
-    // What plugins set is nobody's.
+    // Fields that plugins set have no manager.
     let managed = made["metadata"]["managedFields"].to_string();
     assert!(!managed.contains("f:tolerations") && managed.contains("f:containers"), "{managed}");
     let without = with(&[], &["Priority", "DefaultTolerationSeconds"]).await;
@@ -36,7 +36,7 @@ async fn pods_get_what_plugins_give_them() {
 }
 
 #[tokio::test]
-async fn a_class_that_is_written_holds_at_once() {
+async fn a_new_class_applies_to_the_next_request() {
     let client = Client::new().await;
     let class = json!({"metadata": {"name": "high"}, "value": 7, "globalDefault": true});
     client.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await;
@@ -59,7 +59,7 @@ async fn a_plugin_that_refuses_comes_after_a_namespace_that_is_missing() {
 }
 
 #[tokio::test]
-async fn namespaces_can_be_left_alone() {
+async fn namespace_lifecycle_can_be_disabled() {
     let client = with(&[], &["NamespaceLifecycle"]).await;
     let made = json!({"metadata": {"name": "a"}});
     client.create("/api/v1/namespaces/nowhere/configmaps", &made).await;
@@ -71,7 +71,7 @@ async fn namespaces_can_be_left_alone() {
 }
 
 #[tokio::test]
-async fn all_can_be_denied() {
+async fn always_deny_refuses_every_write() {
     let client = Client::new().await;
     let denying = Switches::default().with(&names(&["AlwaysDeny"]), &[]).unwrap();
     let api = apiserver::ApiServer::builder(client.store.clone()).admission_plugins(denying);
@@ -120,7 +120,7 @@ async fn limit_ranges_complete_and_refuse_pods() {
     assert_eq!(message, "pods \"b\" is forbidden: maximum cpu usage per Container is 3, but limit is 4");
 }
 
-/// A quota whose status says that it is followed.
+/// Creates a quota and waits until its status is set.
 pub async fn quota(client: &Client, name: &str, hard: Value) {
     let quotas = "/api/v1/namespaces/default/resourcequotas";
     let mut made = client.create(quotas, &json!({"metadata": {"name": name}, "spec": {"hard": hard}})).await;
@@ -131,7 +131,7 @@ pub async fn quota(client: &Client, name: &str, hard: Value) {
 }
 
 #[tokio::test]
-async fn a_quota_holds_however_many_write_at_once() {
+async fn a_quota_holds_under_concurrent_writes() {
     let client = Client::new().await;
     quota(&client, "q", json!({"configmaps": "5", "count/secrets": "1"})).await;
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -158,7 +158,7 @@ async fn a_dry_run_uses_nothing_of_a_quota() {
     }
     client.create(maps, &json!({"metadata": {"name": "a"}})).await;
     assert_eq!(client.post(&dry, &json!({"metadata": {"name": "b"}})).await.code, 403);
-    // Who fails for another reason uses nothing either.
+    // A request that fails for another reason uses no quota.
     let quota = client.get("/api/v1/namespaces/default/resourcequotas/q").await.json();
     assert_eq!(quota["status"]["used"], json!({"configmaps": "1"}));
 }

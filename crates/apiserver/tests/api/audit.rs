@@ -1,11 +1,11 @@
-//! The audit log where requests end as nobody planned it, and where there is none.
+//! The audit log of requests that end abnormally, and requests without an audit log.
 
 use std::fs;
 use std::sync::Arc;
 
 use apiserver::ApiService;
 use apiserver::audit::{self, Audit, Log, Rotation};
-use apiserver::auth::{Authorizer, Decision, Identity, Mode, Question};
+use apiserver::auth::{Authorizer, AuthorizerAttributes, Decision, Identity, Mode};
 use bytes::Bytes;
 use futures::FutureExt;
 use http::{Method, Request};
@@ -19,7 +19,7 @@ use crate::client::Client;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A log of everything.
+/// A server with a log of all requests.
 struct Logged {
     file: tempfile::NamedTempFile,
     log: Arc<Log>,
@@ -47,7 +47,7 @@ impl Logged {
     }
 }
 
-/// Everything of Jane's goes into a log.
+/// Logs all requests of Jane.
 fn audit(log: Arc<Log>) -> Audit {
     let policy =
         "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse, users: [jane]}]}";
@@ -68,7 +68,7 @@ async fn the_last_event_is_in_the_file_before_the_response_ends() {
                 let map = json!({"metadata": {"name": format!("m-{caller}-{round}")}});
                 let map = map.to_string();
                 let one = format!("{MAPS}/m-{caller}-{round}");
-                // Whole responses, streamed ones, and failures.
+                // Complete responses, streamed ones, and failures.
                 let requests = [
                     (Method::POST, MAPS, map.as_bytes(), 201),
                     (Method::GET, one.as_str(), b"", 200),
@@ -125,11 +125,11 @@ async fn a_client_that_goes_away_is_logged_as_such() {
     assert_eq!(logged.seen(), expected);
 }
 
-/// Fails badly when it is asked about Jane.
+/// An authorizer that panics for Jane.
 struct Broken;
 
 impl Authorizer for Broken {
-    fn decide(&self, caller: &Identity, _: Question<'_>) -> Decision {
+    fn decide(&self, caller: &Identity, _: AuthorizerAttributes<'_>) -> Decision {
         assert!(caller.name != "jane", "this is a test");
         Decision::NoOpinion { reason: String::new() }
     }
@@ -147,7 +147,7 @@ async fn a_panic_is_logged_as_such() {
         "Internal error occurred: This request caused apiserver to panic. Look in the logs for details.";
     for round in 0..25 {
         assert_eq!(client.get(MAPS).await.failure(), (500, "InternalError".to_owned(), message.to_owned()));
-        // In the file by then, without a flush: the mode is blocking.
+        // The file has the event without a flush: the mode is blocking.
         let events = fs::read_to_string(logged.file.path()).unwrap();
         assert_eq!(events.matches("\"stage\":\"Panic\"").count(), round + 1, "{events}");
     }
@@ -158,7 +158,7 @@ async fn a_panic_is_logged_as_such() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_request_comes_back_also_where_nothing_is_logged() {
+async fn the_audit_id_is_returned_without_an_audit_log() {
     let admin = Client::new().await;
     let named = admin.send(Method::GET, MAPS, &[("audit-id", "mine")], b"").await;
     assert_eq!(named.headers["audit-id"], "mine");

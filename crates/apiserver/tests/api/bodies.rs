@@ -1,4 +1,4 @@
-//! Bodies that are wrong in some way: a clear 4xx, and nothing changes.
+//! Invalid request bodies: a clear 4xx, and nothing changes.
 
 use apiserver::auth::{Connection, Identity};
 use bytes::Bytes;

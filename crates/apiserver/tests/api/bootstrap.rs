@@ -1,11 +1,11 @@
-//! The objects that a server has before anybody makes one.
+//! The bootstrap objects of a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use apiserver::ApiServer;
 use apiserver::audit::{Audit, Log, Rotation};
-use apiserver::auth::{ProxyHeaders, Trust, TrustedProxies};
+use apiserver::auth::{ClusterAuthenticationInfo, ProxyHeaders, RequestHeaderInfo};
 use kinds::audit::Policy;
 use process::reload::{Current, Updater};
 use prometheus_client::registry::Registry;
@@ -14,13 +14,14 @@ use store::{Metrics, Options, Sqlite, Store};
 
 use crate::client::Client;
 
-/// What servers beside this one have to know.
-const OF_TRUST: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+/// The ConfigMap for extension API servers.
+const AUTHENTICATION_CONFIGMAP: &str =
+    "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 
 #[tokio::test]
-async fn a_server_begins_with_what_every_cluster_has() {
+async fn a_fresh_server_has_the_default_objects() {
     let client = Client::new().await;
     for (path, count) in [
         ("/api/v1/namespaces", 4),
@@ -34,9 +35,9 @@ async fn a_server_begins_with_what_every_cluster_has() {
     }
 }
 
-/// So a kill before the first answer leaves all of them or none, and it waits for the disk once.
+/// A kill before the first answer leaves all of them or none, and the start waits for one fsync.
 #[tokio::test]
-async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_only_takes_over_the_lease() {
+async fn the_first_objects_are_one_commit_and_a_restart_only_takes_over_the_lease() {
     let mut metrics = Registry::default();
     let engine = Arc::new(Sqlite::in_memory().unwrap());
     let store = Store::open(engine, Options::default(), &Metrics::new(&mut metrics)).await.unwrap();
@@ -58,7 +59,7 @@ async fn what_is_there_before_the_first_answer_is_one_commit_and_a_second_start_
     assert_eq!(commits(), all + 1);
 }
 
-/// The audit log is a part of the pipeline.
+/// Requests of the pipeline are in the audit log.
 #[tokio::test]
 async fn every_object_of_a_fresh_server_came_through_the_pipeline() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -73,7 +74,7 @@ async fn every_object_of_a_fresh_server_came_through_the_pipeline() {
     for of in client.api.registry().types().filter(|of| of.verbs.contains(apiserver::Verb::List)) {
         let list = client.get(&format!("{}/{}", of.base_path(), of.plural)).await.json();
         let items = list["items"].as_array().unwrap_or_else(|| panic!("{list}"));
-        // What is computed for the answer has no uid.
+        // Objects that are computed for the response have no uid.
         let uids = items.iter().filter_map(|item| item["metadata"]["uid"].as_str());
         objects.extend(uids.map(|uid| (uid.to_owned(), of.plural.clone())));
     }
@@ -85,13 +86,13 @@ async fn every_object_of_a_fresh_server_came_through_the_pipeline() {
     let created: BTreeSet<String> = created
         .filter_map(|event| Some(event["responseObject"]["metadata"]["uid"].as_str()?.to_owned()))
         .collect();
-    // The address of the Service `kubernetes` is written by the request for the Service.
+    // The request for the Service `kubernetes` writes its IPAddress.
     objects.retain(|uid, plural| !created.contains(uid) && plural != "ipaddresses");
     assert!(objects.is_empty(), "{objects:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_starts_again_makes_only_what_is_missing() {
+async fn a_restart_creates_only_missing_objects() {
     let client = Client::new().await;
     let restart = || async {
         let before = client.store.clock().await.unwrap().current;
@@ -106,7 +107,7 @@ async fn a_server_that_starts_again_makes_only_what_is_missing() {
 }
 
 #[tokio::test]
-async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away() {
+async fn the_authentication_configmap_is_restored_and_merged_between_servers() {
     let key = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
     let authority = x509::pem::encode(x509::pem::CERTIFICATE, authority.self_signed(&key).unwrap().der());
@@ -115,7 +116,7 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
         let (client, authority) = (&client, &authority);
         async move {
             loop {
-                let map = client.get(OF_TRUST).await.json();
+                let map = client.get(AUTHENTICATION_CONFIGMAP).await.json();
                 if is_right(&map, authority) {
                     return map;
                 }
@@ -123,30 +124,37 @@ async fn servers_beside_this_one_are_told_whom_it_trusts_whoever_takes_that_away
             }
         }
     };
-    let (updater, trust) = Updater::new(Trust { clients: authority.clone(), proxies: None });
+    let (updater, trust) =
+        Updater::new(ClusterAuthenticationInfo { client_ca: authority.clone(), request_header: None });
     client.api.publish(trust);
     let map = there(|map, authority| map["data"] == json!({"client-ca-file": authority})).await;
     assert_eq!(map["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
-    assert_eq!(client.delete(OF_TRUST).await.code, 200);
+    assert_eq!(client.delete(AUTHENTICATION_CONFIGMAP).await.code, 200);
     there(|map, authority| map["data"]["client-ca-file"] == authority).await;
 
     let headers = ProxyHeaders::usual();
-    let proxies = TrustedProxies { authorities: authority.clone(), names: Vec::new(), headers };
+    let proxies = RequestHeaderInfo { ca: authority.clone(), allowed_names: Vec::new(), headers };
     let other = client.restarted().await;
-    other.api.publish(Current::fixed(Trust { clients: String::new(), proxies: Some(proxies) }));
+    other.api.publish(Current::fixed(ClusterAuthenticationInfo {
+        client_ca: String::new(),
+        request_header: Some(proxies),
+    }));
     let map = there(|map, _| map["data"]["requestheader-uid-headers"].is_string()).await;
     assert_eq!(map["data"]["client-ca-file"], authority);
     assert_eq!(map["data"]["requestheader-allowed-names"], "[]");
-    assert_eq!(client.merge(OF_TRUST, &json!({"data": {"client-ca-file": null}})).await.code, 200);
+    assert_eq!(
+        client.merge(AUTHENTICATION_CONFIGMAP, &json!({"data": {"client-ca-file": null}})).await.code,
+        200
+    );
     there(|map, authority| map["data"]["client-ca-file"] == authority).await;
 
-    // A CA file that is reloaded reaches the object without anybody touching it.
+    // A reloaded CA file updates the ConfigMap.
     let next = rcgen::CertificateParams::new(["next".to_owned()]).unwrap();
     let next = x509::pem::encode(x509::pem::CERTIFICATE, next.self_signed(&key).unwrap().der());
-    updater.set(Trust { clients: next.clone(), proxies: None });
+    updater.set(ClusterAuthenticationInfo { client_ca: next.clone(), request_header: None });
     let is_there =
         |map: &Value| map["data"]["client-ca-file"].as_str().is_some_and(|bundle| bundle.contains(&next));
-    while !is_there(&client.get(OF_TRUST).await.json()) {
+    while !is_there(&client.get(AUTHENTICATION_CONFIGMAP).await.json()) {
         tokio::task::yield_now().await;
     }
 }

@@ -49,7 +49,7 @@ async fn a_request_for_masters_hidden_in_front_of_a_harmless_one_is_refused() {
     assert_eq!(made["spec"]["request"], STANDARD.encode(DEV));
 }
 
-/// A certificate that is valid until somebody says otherwise.
+/// A client certificate that expires on demand.
 #[derive(Debug, Default)]
 struct Expiring(AtomicBool);
 

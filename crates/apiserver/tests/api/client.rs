@@ -1,4 +1,4 @@
-//! A server in memory, and a client that speaks to it in process.
+//! A server in memory, and a client in the same process.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use serde_json::Value;
 use store::{Metrics, Options, Store};
 use tower_service::Service;
 
-/// The configmaps of the namespace `default`.
+/// The ConfigMaps of the namespace `default`.
 pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The configmap of a fresh server, in the namespace `kube-system`.
+/// The ConfigMap of a fresh server in `kube-system`.
 pub const OF_THE_SERVER: &str = "kube-apiserver-legacy-service-account-token-tracking";
 
-/// Nothing in these tests takes longer, unless it hangs.
+/// Longer than any test takes, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server and a caller of it.
+/// A client of a server.
 pub struct Client {
     pub api: ApiServer,
     pub store: Store,
     service: ApiService,
 }
 
-/// An answer, with its body read.
+/// A response with its body.
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
@@ -44,7 +44,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.bytes)))
     }
 
-    /// The code, and reason and message of the `Status` in the body.
+    /// Status code, and reason and message of the `Status`.
     pub fn failure(&self) -> (u16, String, String) {
         let status = self.json();
         assert_eq!(status["kind"], "Status", "{status}");
@@ -53,7 +53,7 @@ impl Answer {
         (self.code, text("reason"), text("message"))
     }
 
-    /// The resourceVersion of the object or list in the body.
+    /// The resourceVersion of the object or list.
     pub fn version(&self) -> u64 {
         version(&self.json())
     }
@@ -71,12 +71,12 @@ pub fn version(object: &Value) -> u64 {
 }
 
 impl Client {
-    /// An administrator of a fresh server with the built-in kinds.
+    /// An administrator of a fresh server.
     pub async fn new() -> Self {
         Self::with(|builder| builder).await
     }
 
-    /// An administrator of a server that is built in another way.
+    /// An administrator of a server with a changed builder.
     pub async fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
         Self::on(memory().await, change).await
     }
@@ -94,18 +94,18 @@ impl Client {
         Self { service: ApiService::new(api.clone(), admin), api, store }
     }
 
-    /// The same server as another caller sees it.
+    /// The same server for another caller.
     pub fn as_caller(&self, caller: Identity) -> Self {
         let service = ApiService::new(self.api.clone(), caller);
         Self { api: self.api.clone(), store: self.store.clone(), service }
     }
 
-    /// Another server on the same store.
+    /// A client of another service on the same store.
     pub fn of(&self, service: ApiService) -> Self {
         Self { api: self.api.clone(), store: self.store.clone(), service }
     }
 
-    /// Sends a request with these headers and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for (key, value) in headers {
@@ -147,7 +147,7 @@ impl Client {
         self.send(Method::PATCH, path, &headers, patch.to_string().as_bytes()).await
     }
 
-    /// Makes an object and returns it.
+    /// Creates an object and returns it.
     pub async fn create(&self, path: &str, object: &Value) -> Value {
         let answer = self.post(path, object).await;
         assert_eq!(answer.code, 201, "{}", answer.json());
@@ -159,7 +159,7 @@ impl Client {
         self.watch_as(path, "application/json").await
     }
 
-    /// Opens a watch in some form.
+    /// Opens a watch with an `Accept` header.
     pub async fn watch_as(&self, path: &str, accept: &str) -> Events {
         let request = Request::get(path).header("accept", accept).body(Full::new(Bytes::new())).unwrap();
         let response = self.service.clone().call(request).await.unwrap();
@@ -168,7 +168,7 @@ impl Client {
     }
 }
 
-/// A fresh store in memory, without compaction by itself.
+/// A fresh store in memory, without automatic compaction.
 pub async fn memory() -> Store {
     let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
     let options = Options { compaction: None, ..Options::default() };
@@ -183,13 +183,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` when the watch has ended.
+    /// The next event; `None` at the end of the watch.
     pub async fn next(&mut self) -> Option<Value> {
         let line = self.line().await?;
         Some(serde_json::from_slice(&line).unwrap())
     }
 
-    /// The next event as it was sent.
+    /// The next event as bytes.
     pub async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {

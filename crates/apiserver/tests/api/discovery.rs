@@ -116,7 +116,7 @@ async fn metrics_count_requests_by_verb_and_resource() {
 }
 
 #[tokio::test]
-async fn what_a_client_invents_makes_no_series_of_metrics() {
+async fn unknown_paths_create_no_metric_series() {
     let client = Client::new().await;
     let stranger = client.as_caller(apiserver::auth::Identity::anonymous());
     for path in [

@@ -7,14 +7,14 @@ use serde_json::json;
 use store::Error;
 
 use crate::client::{CONFIGMAPS, Client};
-use crate::faulty::Faulty;
+use crate::faulty_engine::Faulty;
 
 async fn lines(client: &Client, path: &str) -> (u16, String) {
     let answer = client.get(path).await;
     (answer.code, String::from_utf8(answer.bytes.to_vec()).unwrap())
 }
 
-/// The one check that fails.
+/// The only failing check.
 async fn failing(client: &Client, endpoint: &str) -> String {
     let (code, text) = lines(client, endpoint).await;
     assert_eq!(code, 500, "{text}");
@@ -91,7 +91,7 @@ async fn a_server_whose_informers_cannot_list_is_not_ready_until_they_can() {
 }
 
 #[tokio::test]
-async fn a_server_whose_controller_hears_of_no_changes_is_not_ready_until_it_does() {
+async fn a_server_whose_trigger_cannot_watch_is_not_ready_until_it_can() {
     let change = |builder: apiserver::Builder| {
         builder.address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     };
@@ -100,7 +100,7 @@ async fn a_server_whose_controller_hears_of_no_changes_is_not_ready_until_it_doe
     let name = client.get(leases).await.json()["items"][0]["metadata"]["name"].clone();
     // A watch with a selector shows the last selected version of an object that leaves the selection.
     engine.old_versions_fail.store(true, Ordering::Relaxed);
-    // The informer's pause lasts as long as the test asks.
+    // Time is paused, so the informer retries when the test wants it.
     tokio::time::pause();
     let unlabelled = json!({"metadata": {"labels": null}});
     let path = format!("{leases}/{}", name.as_str().unwrap());
@@ -115,7 +115,7 @@ async fn a_server_whose_controller_hears_of_no_changes_is_not_ready_until_it_doe
     }
 }
 
-/// Checks of kube-apiserver for components that Orlop does not have, with the reason. A check for one of them could not fail.
+/// Checks of kube-apiserver for components that Orlop does not have, with the reason. Such a check could not fail.
 const WITHOUT_COUNTERPART: [(&str, &str); 8] = [
     ("poststarthook/priority-and-fairness-filter", "the limits of requests in flight have no task"),
     ("poststarthook/storage-object-count-tracker-hook", "objects are not counted for the cost of a request"),
@@ -130,7 +130,7 @@ const WITHOUT_COUNTERPART: [(&str, &str); 8] = [
     ("poststarthook/apiservice-openapiv3-controller", "documents are made by the request for them"),
 ];
 
-/// The names of the checks in a verbose answer, all of which pass.
+/// The check names of a verbose response, all passing.
 fn passing(text: &str) -> Vec<String> {
     let lines = text.lines().take_while(|line| !line.ends_with("check passed"));
     let name = |line: &str| line.strip_prefix("[+]")?.strip_suffix(" ok").map(str::to_owned);
@@ -158,7 +158,7 @@ async fn checks_have_the_names_and_the_order_of_kubernetes() {
 
 #[tokio::test]
 async fn a_check_of_a_task_that_was_never_started_is_not_listed() {
-    // No address: there is no identity Lease to keep. No audit log.
+    // Without an address there is no identity Lease, and there is no audit log.
     let client = Client::new().await;
     let (_, text) = lines(&client, "/readyz?verbose").await;
     for absent in ["log", "poststarthook/bootstrap-controller"] {
@@ -249,7 +249,7 @@ async fn a_write_that_this_server_does_not_enforce_is_no_success() {
         let client = Client::new().await;
         assert!(client.api.inject_fault(informer));
         client.api.failed().await;
-        // The patience of a writer passes at once.
+        // The wait for the informers times out at once.
         tokio::time::pause();
         let (code, reason, message) = client.post(path, &object).await.failure();
         tokio::time::resume();

@@ -1,10 +1,10 @@
-//! Everything in a server that follows objects, after its database lost a part of its history.
+//! Informers and controllers of a server whose database lost part of its history.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use apiserver::auth::{Identity, Trust};
+use apiserver::auth::{ClusterAuthenticationInfo, Identity};
 use model::{Attributes, Encoded, ObjectKey, Resource};
 use process::Shutdown;
 use process::reload::Current;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use store::{Precondition, Store, Write};
 use tokio::task::JoinSet;
 
+use crate::admission_policies::{BINDINGS, POLICIES, binding, policy};
 use crate::client::{CONFIGMAPS, Client, version};
-use crate::custom::{DEFINITIONS, WIDGETS, definition, widget};
-use crate::faulty::Faulty;
-use crate::policies::{BINDINGS, POLICIES, binding, policy};
+use crate::custom_resources::{CRDS, WIDGETS, crd, widget};
+use crate::faulty_engine::Faulty;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
@@ -33,7 +33,7 @@ fn key(collection: &str, name: &str) -> ObjectKey {
     ObjectKey::new(&Resource::new(group, parts[parts.len() - 1]), namespace, name)
 }
 
-/// The write that removes a field of an object, or the object.
+/// The write that removes an object or one of its fields.
 async fn removal(store: &Store, key: ObjectKey, field: Option<[&str; 2]>) -> Write {
     let head = store.get(&key, None).await.unwrap().unwrap_or_else(|| panic!("{key} is there"));
     let mut object: Map<String, Value> = serde_json::from_slice(&head.value).unwrap();
@@ -45,7 +45,7 @@ async fn removal(store: &Store, key: ObjectKey, field: Option<[&str; 2]>) -> Wri
     Write::Update { key, expect, attributes, body: Encoded::new(&object) }
 }
 
-/// Waits until an object is there, with this field.
+/// Waits until an object exists with this field.
 async fn restored(client: &Client, collection: &str, name: &str, [part, field]: [&str; 2]) {
     loop {
         let all = client.get(collection).await.json();
@@ -59,28 +59,28 @@ async fn restored(client: &Client, collection: &str, name: &str, [part, field]: 
     }
 }
 
-/// Watches of the store that are open.
+/// The number of open store watches.
 async fn watchers(client: &Client) -> u64 {
     let text = String::from_utf8(client.get("/metrics").await.bytes.to_vec()).unwrap();
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.find_map(|line| line.split_once("store_watchers ")).unwrap().1.parse().unwrap()
 }
 
-/// Polls a request until it, or a task, waits at one watch more than before.
+/// Polls a request until one more store watch is open.
 async fn until_watching(client: &Client, before: u64, mut request: impl Future + Unpin) {
     while watchers(client).await <= before {
         assert!(matches!(futures::poll!(&mut request), Poll::Pending), "the request waits");
         tokio::task::yield_now().await;
     }
-    // The state is read once more behind the opened watch. These reads come after that one.
+    // The state is read once more after the watch is opened; these reads come after that one.
     for _ in 0..100 {
         assert!(matches!(futures::poll!(&mut request), Poll::Pending), "the request waits");
-        client.get(DEFINITIONS).await;
+        client.get(CRDS).await;
     }
 }
 
 #[tokio::test]
-async fn every_controller_of_the_server_is_right_again() {
+async fn every_controller_recovers_from_a_lost_history() {
     let change = |builder: apiserver::Builder| {
         builder.address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     };
@@ -88,11 +88,13 @@ async fn every_controller_of_the_server_is_right_again() {
     let key_pair = rcgen::KeyPair::generate().unwrap();
     let authority = rcgen::CertificateParams::new(["authority".to_owned()]).unwrap();
     let clients = x509::pem::encode(x509::pem::CERTIFICATE, authority.self_signed(&key_pair).unwrap().der());
-    client.api.publish(Current::fixed(Trust { clients, proxies: None }));
+    client
+        .api
+        .publish(Current::fixed(ClusterAuthenticationInfo { client_ca: clients, request_header: None }));
     let mut tasks = JoinSet::new();
     tasks.spawn(apiserver::check_policies(client.api.clone(), Shutdown::new()));
-    client.create(POLICIES, &policy("p", ("", "v1", "configmaps"), "true")).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "true")).await;
+    client.create(CRDS, &crd()).await;
     let leases = client.get(LEASES).await.json();
     let lease = leases["items"][0]["metadata"]["name"].as_str().unwrap();
     for (collection, name, field) in [
@@ -107,7 +109,7 @@ async fn every_controller_of_the_server_is_right_again() {
     ] {
         let (path, expected) = (format!("{collection}/{name}"), field.unwrap_or(["metadata", "name"]));
         restored(&client, collection, name, expected).await;
-        // The controller follows the object: it sees a change of the ordinary kind.
+        // The controller watches the object: it handles an ordinary change.
         let answer = match field {
             None => client.delete(&path).await,
             Some([part @ "status", field]) => {
@@ -124,7 +126,7 @@ async fn every_controller_of_the_server_is_right_again() {
 }
 
 #[tokio::test]
-async fn every_decision_is_made_by_the_objects_that_are_there() {
+async fn decisions_use_the_relisted_objects() {
     let (client, engine) = Faulty::server(|builder| builder).await;
     let jane = client.as_caller(Identity::authenticated("jane", []));
     let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}]);
@@ -132,9 +134,9 @@ async fn every_decision_is_made_by_the_objects_that_are_there() {
         json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"});
     let grant = json!({"metadata": {"name": "jane"}, "subjects": subjects, "roleRef": role});
     client.create(ROLE_BINDINGS, &grant).await;
-    client.create(POLICIES, &policy("p", ("", "v1", "configmaps"), "false")).await;
+    client.create(POLICIES, &policy("p", ["", "v1", "configmaps"], "false")).await;
     client.create(BINDINGS, &binding("p")).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let map = json!({"metadata": {"generateName": "a"}});
     let answers = async || {
         let [read, custom] = [jane.get(CONFIGMAPS).await.code, client.get(WIDGETS).await.code];
@@ -142,8 +144,7 @@ async fn every_decision_is_made_by_the_objects_that_are_there() {
     };
     assert_eq!(answers().await, [200, 200, 422]);
     let mut unseen = Vec::new();
-    for (collection, name) in [(ROLE_BINDINGS, "jane"), (DEFINITIONS, "widgets.example.io"), (BINDINGS, "p")]
-    {
+    for (collection, name) in [(ROLE_BINDINGS, "jane"), (CRDS, "widgets.example.io"), (BINDINGS, "p")] {
         unseen.push(removal(&client.store, key(collection, name), None).await);
     }
     engine.lose_history(unseen).await;
@@ -154,9 +155,9 @@ async fn every_decision_is_made_by_the_objects_that_are_there() {
 }
 
 #[tokio::test]
-async fn the_mark_of_a_selectable_field_is_found() {
+async fn the_index_mark_of_a_selectable_field_is_found() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     client.create(WIDGETS, &widget("a", "red")).await;
     let mark = mark();
     let body = json!({"fields": ["spec.color"]});
@@ -177,17 +178,17 @@ fn mark() -> ObjectKey {
 }
 
 #[tokio::test]
-async fn a_list_that_waits_for_a_selectable_field_gets_its_answer() {
+async fn a_list_waiting_for_a_selectable_field_completes() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    let mut plain = definition();
+    let mut plain = crd();
     plain["spec"]["versions"][0].as_object_mut().unwrap().remove("selectableFields");
-    client.create(DEFINITIONS, &plain).await;
-    // The field stays without an index.
+    client.create(CRDS, &plain).await;
+    // Stops the controller, so that the field stays without an index.
     assert!(client.api.inject_fault("the selectable field controller"));
     client.api.failed().await;
     let fields = json!([{"jsonPath": ".spec.color"}]);
     let change = json!([{"op": "add", "path": "/spec/versions/0/selectableFields", "value": fields}]);
-    assert_eq!(client.json_patch(&format!("{DEFINITIONS}/widgets.example.io"), &change).await.code, 200);
+    assert_eq!(client.json_patch(&format!("{CRDS}/widgets.example.io"), &change).await.code, 200);
     let before = watchers(&client).await;
     let path = format!("{WIDGETS}?fieldSelector=spec.color=red");
     let mut list = pin!(client.get(&path));
@@ -198,14 +199,14 @@ async fn a_list_that_waits_for_a_selectable_field_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn a_definition_ends_when_its_last_object_is_gone() {
+async fn a_crd_is_finalized_when_its_last_object_is_gone() {
     let (client, engine) = Faulty::server(|builder| builder).await;
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let mut held = widget("a", "red");
     held["metadata"]["finalizers"] = json!(["example.io/held"]);
     client.create(WIDGETS, &held).await;
     let before = watchers(&client).await;
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     assert_eq!(client.delete(&path).await.code, 200);
     until_watching(&client, before, std::future::pending::<()>()).await;
     let unseen = removal(&client.store, key(WIDGETS, "a"), None).await;

@@ -1,41 +1,41 @@
-//! The API as its clients see it, without a socket: every test has a server of its own in memory.
+//! API tests without a socket: every test has its own server in memory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
-mod access;
 mod admission;
+mod admission_policies;
+mod admission_webhooks;
 mod audit;
+mod authorization;
+mod authorization_walk;
 mod bodies;
 mod bootstrap;
 mod certificates;
 mod client;
-mod collections;
-mod conversion;
-mod custom;
+mod conversion_webhooks;
+mod custom_resources;
+mod delete_collection;
 mod discovery;
-mod discretion;
-mod faulty;
-mod flows;
+mod faulty_engine;
+mod flow_schemas;
 mod health;
-mod indexing;
 mod lists;
 mod lost_history;
 mod mounts;
 mod namespaces;
 mod objects;
-mod one_verb;
 mod openapi;
 mod overload;
-mod policies;
 mod rbac;
+mod representations;
+mod secret_disclosure;
+mod selectable_fields;
+mod service_account_tokens;
 mod services;
-mod storage;
+mod single_verb_callers;
+mod storage_failures;
 mod supervision;
-mod tokens;
-mod unparsed;
-mod views;
-mod walk;
+mod unparsed_reads;
 mod watches;
-mod webhook;
 mod webhook_client;
-mod webhooks;
+mod webhook_server;

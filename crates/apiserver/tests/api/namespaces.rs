@@ -1,11 +1,11 @@
-//! What a namespace that is missing or on its way out means for new objects, and in which order a create is checked.
+//! Creates in missing and terminating namespaces, and the order of checks.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// A server with a namespace `live` and one on its way out, `term`; both have a configmap `there`.
+/// A server with the namespaces `live` and `term` (terminating); both have a ConfigMap `there`.
 async fn client() -> Client {
     let client = Client::new().await;
     for namespace in ["live", "term"] {
@@ -39,7 +39,7 @@ async fn a_terminating_namespace_is_named_as_the_cause() {
     assert_eq!(nowhere.json()["details"], json!({"name": "none", "kind": "namespaces"}));
 }
 
-/// The answers of kube-apiserver 1.35 to creates with more than one fault.
+/// The responses of kube-apiserver 1.35 to creates with several errors.
 #[tokio::test]
 async fn the_namespace_is_looked_at_after_the_form_and_before_the_content() {
     let client = client().await;

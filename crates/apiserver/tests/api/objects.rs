@@ -213,7 +213,7 @@ async fn a_dry_run_answers_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_lease_is_made_by_an_update() {
+async fn an_update_creates_a_missing_lease() {
     let client = Client::new().await;
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
     let made = client.put(path, &json!({"metadata": {"name": "l"}})).await;

@@ -1,10 +1,10 @@
-//! OpenAPI documents, as far as clients read them.
+//! OpenAPI documents as clients read them.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::custom::{DEFINITIONS, definition};
+use crate::custom_resources::{CRDS, crd};
 
 fn without_descriptions(value: &Value) -> Value {
     match value {
@@ -121,7 +121,7 @@ async fn every_reference_leads_somewhere() {
     }
 }
 
-/// The envelope begins with the version of the dialect, then come title and version.
+/// The message starts with the version of the dialect, then title and version.
 #[tokio::test]
 async fn older_clients_get_protobuf() {
     let client = Client::new().await;
@@ -170,12 +170,12 @@ async fn a_client_gets_a_document_in_the_form_that_it_asks_for_or_none() {
 }
 
 #[tokio::test]
-async fn definitions_are_in_the_documents_at_once() {
+async fn a_new_crd_is_in_the_documents_at_once() {
     let client = Client::new().await;
     let paths = |index: &Value| index["paths"].as_object().unwrap().clone();
     assert!(!paths(&client.get("/openapi/v3").await.json()).contains_key("apis/example.io/v1"));
     let old = client.get("/openapi/v2").await.headers["etag"].clone();
-    client.create(DEFINITIONS, &definition()).await;
+    client.create(CRDS, &crd()).await;
     let index = paths(&client.get("/openapi/v3").await.json());
     let address = index["apis/example.io/v1"]["serverRelativeURL"].as_str().unwrap().to_owned();
     let document = client.get(&address).await.json();
@@ -206,9 +206,9 @@ async fn definitions_are_in_the_documents_at_once() {
     assert_ne!(new.headers["etag"], old);
     let widget = &new.json()["definitions"]["io.example.v1.Widget"];
     assert_eq!(widget["properties"]["spec"]["properties"]["replicas"], json!({"type": "integer"}));
-    // Another schema has another address.
+    // A changed schema has another address.
     let change = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "A widget."}]);
-    let path = format!("{DEFINITIONS}/widgets.example.io");
+    let path = format!("{CRDS}/widgets.example.io");
     assert_eq!(client.json_patch(&path, &change).await.code, 200);
     let index = paths(&client.get("/openapi/v3").await.json());
     assert_ne!(index["apis/example.io/v1"]["serverRelativeURL"], address.as_str());

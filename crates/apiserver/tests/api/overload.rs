@@ -1,4 +1,4 @@
-//! Clients that take more than their share: slow bodies, floods of one user, readers that stop to read, too many watches.
+//! Overload: slow bodies, floods of one user, clients that stop reading, too many watches.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ const REVIEW: &str = r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get
 
 const SCHEDULER: &str = "system:kube-scheduler";
 
-/// A server that knows the tokens `alice`, `bob`, `carol`, `master` and the scheduler's, and its administrator in the same process.
+/// A server with the tokens `alice`, `bob`, `carol`, `master` and the scheduler's, and its administrator in process.
 async fn server(limits: Limits) -> Client {
     let token = |name: &str, groups: &[&str]| StaticToken {
         token: name.to_owned(),
@@ -33,7 +33,7 @@ async fn server(limits: Limits) -> Client {
     .await
 }
 
-/// Sends a request as a client of another process does.
+/// Sends a request like a remote client.
 async fn send<B>(api: &ApiServer, token: &str, request: http::request::Builder, body: B) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -47,7 +47,7 @@ async fn review(api: &ApiServer, token: &str) -> Response<Body> {
     send(api, token, Request::post(REVIEWS), Full::new(Bytes::from(REVIEW))).await
 }
 
-/// The beginning of a body whose rest never comes.
+/// A body that stalls after its beginning.
 fn stalled() -> impl http_body::Body<Data = Bytes, Error = Infallible> + Send {
     let first = futures::stream::iter([Ok(Frame::data(Bytes::from("{")))]);
     StreamBody::new(futures::StreamExt::chain(first, futures::stream::pending()))
@@ -78,7 +78,7 @@ async fn bodies_that_stall_take_no_slot_from_others() {
     assert_eq!(made.code, 201);
 }
 
-/// Makes configmaps, so many at once, and gives what was answered.
+/// Creates ConfigMaps concurrently, and returns the responses.
 async fn creates(api: &ApiServer, token: &str, count: usize) -> Vec<Response<Body>> {
     let create = |i: usize| {
         let object = json!({"metadata": {"name": format!("{token}-{i}")}});
@@ -88,9 +88,9 @@ async fn creates(api: &ApiServer, token: &str, count: usize) -> Vec<Response<Bod
 }
 
 #[tokio::test]
-async fn a_flood_of_one_user_is_sent_away_and_leaves_slots_to_others() {
+async fn a_flood_of_one_user_gets_429_and_leaves_slots_to_others() {
     let admin = server(Limits { writes_in_flight: 10, ..Limits::default() }).await;
-    // Nothing is committed before all requests are on their way.
+    // Nothing is committed before all requests are in flight.
     let hold = admin.store.hold().await;
     let release = async { drop(hold) };
     let (api, object) = (&admin.api, json!({"metadata": {"name": "own"}}));
@@ -123,11 +123,11 @@ async fn leader_election_gets_in_when_all_shared_slots_are_taken() {
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     let lease = json!({"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "a"}});
     let lease = admin.create(leases, &lease).await;
-    // The FlowSchemas are there once a response names one.
+    // The FlowSchemas exist once a response names one.
     while !admin.get(leases).await.headers.contains_key("x-kubernetes-pf-flowschema-uid") {
         tokio::task::yield_now().await;
     }
-    // A response that nobody reads keeps its slot.
+    // An unread response keeps its slot.
     let mut held = Vec::new();
     for token in ["alice", "bob", "carol"] {
         for _ in 0..4 {

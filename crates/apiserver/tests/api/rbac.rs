@@ -1,4 +1,4 @@
-//! Roles and bindings: what is written holds at once, and every server has the roles that Kubernetes has.
+//! Roles and bindings: effective as soon as they are written, with Kubernetes' default roles.
 
 use apiserver::auth::{Identity, Mode};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn allow(admin: &Client, rules: Value) {
 }
 
 #[tokio::test]
-async fn a_rule_holds_when_the_answer_to_its_write_is_there() {
+async fn a_role_applies_when_its_write_returns() {
     let admin = Client::new().await;
     let jane = admin.as_caller(jane());
     assert_eq!(jane.get(CONFIGMAPS).await.code, 403);
@@ -40,7 +40,7 @@ async fn a_rule_holds_when_the_answer_to_its_write_is_there() {
 }
 
 #[tokio::test]
-async fn another_server_follows() {
+async fn another_server_applies_new_roles() {
     let admin = Client::new().await;
     let other = admin.restarted().await.as_caller(jane());
     allow(&admin, json!([{"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]}])).await;
@@ -65,7 +65,7 @@ async fn a_list_of_one_name_needs_the_right_to_that_object_only() {
 }
 
 #[tokio::test]
-async fn the_first_roles_let_everybody_see_what_they_need() {
+async fn the_default_roles_allow_discovery_and_self_reviews() {
     let admin = Client::new().await;
     for (caller, allowed, refused) in [
         (
@@ -95,7 +95,7 @@ async fn the_first_roles_let_everybody_see_what_they_need() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_again_completes_the_first_roles() {
+async fn a_restart_reconciles_the_default_roles() {
     let admin = Client::new().await;
     let role = format!("{RBAC}/clusterroles/system:basic-user");
     let binding = format!("{RBAC}/clusterrolebindings/system:basic-user");
@@ -112,7 +112,7 @@ async fn a_server_that_starts_again_completes_the_first_roles() {
 }
 
 #[tokio::test]
-async fn other_modes_ask_no_roles() {
+async fn other_authorization_modes_ignore_roles() {
     for (mode, code) in [(Mode::AlwaysAllow, 200), (Mode::AlwaysDeny, 403)] {
         let admin = Client::with(|builder| builder.authorization(vec![mode])).await;
         assert_eq!(admin.as_caller(jane()).get(CONFIGMAPS).await.code, code);
@@ -121,7 +121,7 @@ async fn other_modes_ask_no_roles() {
 }
 
 #[tokio::test]
-async fn a_first_binding_to_another_role_is_made_anew_at_the_next_start() {
+async fn a_default_binding_with_another_role_is_recreated_at_restart() {
     let client = Client::new().await;
     client.api.ready().await;
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";

@@ -1,4 +1,4 @@
-//! Services: what the server hands out to them, and that nobody gets it twice.
+//! Services: allocation of cluster IPs and node ports.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ async fn names(client: &Client, path: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_server_is_a_service_itself() {
+async fn the_kubernetes_service_exists() {
     let address: SocketAddr = "192.0.2.7:6443".parse().unwrap();
     let client = Client::with(|builder| builder.address(address)).await;
     let service = client.get(&format!("{SERVICES}/kubernetes")).await.json();
@@ -70,7 +70,7 @@ async fn a_second_start_moves_the_endpoints_and_leaves_the_rest() {
     let stop = Shutdown::new();
     let client = Client::with(|builder| builder.address(first).shutdown(stop.clone())).await;
     let before = client.get(&format!("{SERVICES}/kubernetes")).await.json();
-    // Whoever starts while it runs would have to share the store with it.
+    // The first server must stop: the store is not shared.
     stop.request();
     let moved = "192.0.2.8:6443".parse().unwrap();
     ApiServer::builder(client.store.clone()).address(moved).build().await.unwrap().ready().await;
@@ -80,7 +80,7 @@ async fn a_second_start_moves_the_endpoints_and_leaves_the_rest() {
 }
 
 #[tokio::test]
-async fn what_a_service_got_is_free_again_when_it_is_gone() {
+async fn deleting_a_service_releases_its_address_and_ports() {
     let client = Client::new().await;
     let made = make(&client, "a", &json!({"type": "NodePort"})).await;
     let (address, port) = (&made["spec"]["clusterIP"], &made["spec"]["ports"][0]["nodePort"]);
@@ -117,7 +117,7 @@ async fn a_change_of_type_gives_ports_and_address_back() {
     let external = client.put(&format!("{SERVICES}/a"), &service("a", &external)).await.json();
     assert_eq!(external["spec"].get("clusterIP"), None);
     make(&client, "c", &json!({"clusterIP": "10.0.0.9"})).await;
-    // And back: it gets another address, and a port that is free.
+    // Changing back allocates another address and a free port.
     let back = client.put(&format!("{SERVICES}/a"), &service("a", &json!({"type": "NodePort"}))).await.json();
     assert_ne!(back["spec"]["clusterIP"], "10.0.0.9");
     assert!(back["spec"]["ports"][0]["nodePort"].as_i64().unwrap() > 30_001);
@@ -140,7 +140,7 @@ async fn a_service_that_finalizers_hold_keeps_its_address_until_it_ends() {
 }
 
 #[tokio::test]
-async fn an_address_object_that_somebody_deletes_or_makes_changes_nothing_for_others() {
+async fn writing_ipaddress_objects_does_not_change_allocations() {
     let client = Client::new().await;
     make(&client, "a", &json!({"clusterIP": "10.0.0.9"})).await;
     assert_eq!(client.delete(&format!("{ADDRESSES}/10.0.0.9")).await.code, 200);
@@ -168,7 +168,7 @@ async fn a_dry_run_takes_nothing() {
 }
 
 #[tokio::test]
-async fn two_servers_hand_out_each_address_once_until_there_is_none() {
+async fn two_servers_allocate_each_address_once_until_none_is_left() {
     const FREE: usize = 253;
     let first = Client::new().await;
     let api = ApiServer::builder(first.store.clone()).build().await.unwrap();
@@ -218,7 +218,7 @@ async fn services_without_an_address_take_none() {
 }
 
 #[tokio::test]
-async fn whoever_uses_endpoints_hears_that_they_are_old() {
+async fn endpoints_requests_get_a_deprecation_warning() {
     let client = Client::new().await;
     let old = "299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\"";
     let endpoints = "/api/v1/namespaces/default/endpoints";

@@ -1,13 +1,13 @@
 //! Background tasks of a server that end early, one after the other.
 
-use apiserver::auth::Trust;
+use apiserver::auth::ClusterAuthenticationInfo;
 use tasks::Cause;
 
 use crate::client::Client;
 
-const BOOTSTRAP: &str = "the bootstrap of the first objects";
+const BOOTSTRAP: &str = "the bootstrap of the default objects";
 
-/// Every background task of a server with everything on. A new task belongs here; so does its fault.
+/// Every background task of a server with all features. A new task belongs here with its fault.
 const TASKS: [&str; 22] = [
     "the audit log writer",
     "the CRD informer",
@@ -33,7 +33,7 @@ const TASKS: [&str; 22] = [
     "the authentication ConfigMap controller",
 ];
 
-/// A server with everything on.
+/// A server with all features.
 pub async fn server() -> Client {
     let folder = tempfile::tempdir().unwrap();
     let log = apiserver::audit::Log::open(&folder.path().join("audit.log"), Default::default()).unwrap();
@@ -43,7 +43,7 @@ pub async fn server() -> Client {
         builder.audit(audit).address("192.0.2.1:6443".parse().unwrap()).host("test".to_owned())
     });
     let client = client.await;
-    let trust = Trust { clients: "x".to_owned(), proxies: None };
+    let trust = ClusterAuthenticationInfo { client_ca: "x".to_owned(), request_header: None };
     client.api.publish(process::reload::Current::fixed(trust));
     client
 }
@@ -55,7 +55,7 @@ async fn every_task_that_panics_is_reported_by_its_name() {
     let mut expected = TASKS;
     expected.sort_unstable();
     assert_eq!(names, expected);
-    // It has come to its end when a server is ready.
+    // The bootstrap has ended when the server is ready.
     for name in TASKS.into_iter().filter(|name| *name != BOOTSTRAP) {
         let client = server().await;
         let failed = client.api.failed();

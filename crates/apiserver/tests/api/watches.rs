@@ -1,4 +1,4 @@
-//! Watches: where they begin, what they tell, how they end.
+//! Watches: start, events, end.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn a_watch_ends_after_its_time_with_a_last_bookmark() {
 }
 
 #[tokio::test]
-async fn a_watch_for_which_nobody_names_a_time_ends_after_that_of_the_server() {
+async fn a_watch_without_timeout_seconds_ends_after_the_servers_time() {
     let limits = Limits { watch_time: Duration::from_millis(1), ..Limits::default() };
     let client = Client::with(|builder| builder.limits(limits)).await;
     let mut watch = client.watch(&format!("{CONFIGMAPS}?watch=true")).await;

@@ -1,4 +1,4 @@
-//! The client of webhooks: protocols, connections, addresses, credentials, time.
+//! The webhook client: protocols, connections, addresses, credentials, timeouts.
 
 use std::sync::atomic::Ordering;
 
@@ -12,13 +12,13 @@ use serde_json::json;
 use store::Write;
 use tokio::task::JoinSet;
 
+use crate::admission_webhooks::{VALIDATING, configure, hook, map, usual};
 use crate::client::{CONFIGMAPS, Client};
-use crate::webhook::Webhook;
-use crate::webhooks::{VALIDATING, configure, hook, map, usual};
+use crate::webhook_server::Webhook;
 
 const HTTP2: [&str; 2] = ["h2", "http/1.1"];
 
-/// Makes configmaps, all at once.
+/// Creates ConfigMaps concurrently.
 async fn make(client: &Client, names: std::ops::Range<usize>) {
     let mut callers = JoinSet::new();
     for name in names {
@@ -31,7 +31,7 @@ async fn make(client: &Client, names: std::ops::Range<usize>) {
     }
 }
 
-/// Lets the tasks of this thread see what has arrived on their sockets.
+/// Lets the tasks of this thread process their sockets.
 async fn settle() {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -65,7 +65,7 @@ async fn http1_connections_are_kept_and_used_again() {
     assert!(webhook.take_heads().iter().all(|head| head.version == Version::HTTP_11));
 }
 
-/// A certificate for a service, which is its own authority.
+/// A self-signed certificate for a Service.
 fn identity(name: &str) -> Identity {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let certificate = x509::pem::encode(x509::pem::CERTIFICATE, made.cert.der());
@@ -73,7 +73,7 @@ fn identity(name: &str) -> Identity {
     Identity { certificate, key }
 }
 
-/// The write of a slice of the service `hook` with a loopback address, which the API would refuse.
+/// Writes a slice of the Service `hook` with a loopback address, which the API would refuse.
 fn slice(at: usize, port: u16, is_ready: bool) -> Write {
     let name = format!("hook-{at:04}");
     let slice = json!({
@@ -89,7 +89,7 @@ fn slice(at: usize, port: u16, is_ready: bool) -> Write {
     }
 }
 
-/// Has a webhook called at the service `hook`.
+/// Configures a webhook at the Service `hook`.
 async fn configure_service(client: &Client, webhook: &Webhook) {
     let service = json!({"metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}});
     client.create("/api/v1/namespaces/default/services", &service).await;

@@ -1,5 +1,5 @@
-//! Requests that nobody would send on purpose: those of the scripts, bent at random places. No answer is a failure of the server,
-//! none hangs, and none panics.
+//! Fuzzing: the requests of the scripts, mutated at random places. No response is a server failure, none hangs, and none
+//! panics.
 //!
 //! `FUZZ_ROUNDS=100 FUZZ_SEED=7 cargo test -p apiserver --test oracle bent` is a long run with other places.
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// Random numbers that are the same in every run with the same seed.
+/// Random numbers, reproducible by their seed.
 struct Dice(u64);
 
 impl Dice {
@@ -88,7 +88,7 @@ const HEADERS: [(&str, &str); 16] = [
     ("user-agent", "\u{ff}/"),
 ];
 
-/// A request with one thing changed, or several.
+/// Mutates a request in one or several places.
 fn bend(request: &Request, dice: &mut Dice) -> Request {
     let mut bent = request.clone();
     for _ in 0..=dice.roll(2) {
@@ -101,7 +101,7 @@ fn bend(request: &Request, dice: &mut Dice) -> Request {
             _ => bend_document(&mut bent.body, dice),
         }
     }
-    // What is not bent may be a watch: its head is enough.
+    // The request may be a watch: its head is enough.
     bent.lines = Some(0);
     bent
 }
@@ -122,7 +122,7 @@ fn with_parameter(path: &str, dice: &mut Dice) -> String {
     format!("{path}{separator}{}={}", dice.pick(&PARAMETERS), encoded(dice.pick(&NASTY)))
 }
 
-/// As little as a URI needs: what stands after a percent sign is meant to be wrong.
+/// Escapes only as much as a URI needs: invalid percent escapes are intended.
 fn encoded(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"%=.-_~!,".contains(byte);
     text.bytes()
@@ -151,7 +151,7 @@ fn bend_bytes(body: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Changes one value of a JSON document, somewhere.
+/// Mutates one value of a JSON document.
 fn bend_document(body: &mut Vec<u8>, dice: &mut Dice) {
     let Ok(mut document) = serde_json::from_slice::<Value>(body) else { return };
     let mut value = &mut document;
@@ -185,14 +185,14 @@ fn bend_document(body: &mut Vec<u8>, dice: &mut Dice) {
     *body = document.to_string().into_bytes();
 }
 
-/// Kubernetes has codes above 499 for some bad requests, too; a failure says in its reason that it is one, in every encoding.
+/// Kubernetes has codes above 499 for some bad requests, too; a failure has its reason, in every encoding.
 fn is_failure(response: &Response) -> bool {
     let says = |reason: &str| response.body.windows(reason.len()).any(|part| part == reason.as_bytes());
     response.code >= 500 && (says("InternalError") || says("ServiceUnavailable"))
 }
 
-/// The one internal error that Kubernetes itself gives, as `crd-serving/scales` has it: the scale of a custom object that does not say
-/// how many replicas it wants is read.
+/// The one internal error of Kubernetes itself, as in `crd-serving/scales`: reading the scale of a custom object without
+/// replicas.
 fn is_recorded(request: &Request, response: &Response) -> bool {
     let message = br#"Internal error occurred: the spec replicas field \".spec.n\" does not exist"#;
     let is_read = request.method == "GET" && request.path.contains("/scale");
@@ -212,7 +212,7 @@ async fn bent_requests_are_answered() {
     {
         let mut dice = Dice((seed << 32) + u64::try_from(index).unwrap());
         let (script, source) = fixture.read().unwrap();
-        // A webhook that nobody can reach is a failure that the server has to tell; there are no controllers to wait for.
+        // An unreachable webhook is a failure, and there are no controllers to wait for.
         if !script.hooks.is_empty() || script.controllers {
             continue;
         }
@@ -221,12 +221,12 @@ async fn bent_requests_are_answered() {
             server.send(&request).await;
         }
         let mut run = Run::new(&script, &source, jiff::Timestamp::now());
-        // What is bent may undo what the script needs: it goes as far as it can.
+        // A mutated request may undo state that the script needs: run as far as possible.
         while let Some(Ok(request)) = run.request() {
             for _ in 0..rounds {
                 let bent = bend(&request, &mut dice);
                 let Ok(response) = server.try_send(&bent).await else { continue };
-                // Whom a proxy would lead to need not be there.
+                // The target of a proxy need not exist.
                 let is_excused = bent.path.contains("/proxy") || is_recorded(&bent, &response);
                 if is_failure(&response) && !is_excused {
                     let (asked, body) =

@@ -1,4 +1,4 @@
-//! Every recorded answer of a real kube-apiserver against the answer of this server.
+//! Compares every recorded response of a real kube-apiserver with that of this server.
 //!
 //! `ORACLE=configmap cargo test -p apiserver --test oracle` compares only the scripts whose name contains that text.
 
@@ -17,7 +17,7 @@ async fn every_answer_is_that_of_kubernetes() {
     let replay = Replay { filter: &filter, controllers: false };
     let start = async |script: &oracle::Script| Server::start(&script.setting()).await;
     let send = async |server: &Server, request: &oracle::Request| server.send(request).await;
-    // Requests to a store in memory wait for nothing: what a script waits for gets its turn here.
+    // Requests to a store in memory never wait: yielding lets background tasks run.
     let compared = replay.run(start, send, tokio::task::yield_now).await;
     compared.unwrap_or_else(|report| panic!("{report}"));
 }

@@ -1,4 +1,4 @@
-//! A server in memory that takes the requests of scripts.
+//! A server in memory for the requests of scripts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use kinds::audit::Policy;
 use oracle::{AuditEvents, Request, Response, ServerSettings};
 use store::{Metrics, Options, Store};
 
-/// Nothing in these tests takes longer, unless it hangs.
+/// Longer than any request takes, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server as its administrator sees it.
+/// A server and its administrator.
 pub struct Server {
     api: ApiServer,
     admin: Identity,
     audited: Option<Audited>,
 }
 
-/// An audit log in a file, which goes with this value.
+/// An audit log in a temporary file.
 struct Audited {
     log: Arc<Log>,
     events: AuditEvents,
@@ -40,7 +40,7 @@ impl Audited {
 }
 
 impl Server {
-    /// With nothing but the objects that every server has, and with what a script asks for.
+    /// A fresh server with the settings of a script.
     pub async fn start(setting: &ServerSettings) -> Self {
         let engine = Arc::new(store::sqlite::Sqlite::in_memory().unwrap());
         let options = Options { compaction: None, ..Options::default() };
@@ -66,7 +66,7 @@ impl Server {
         Self { api, admin, audited }
     }
 
-    /// Sends a request and reads the answer, or as many lines of it as are wanted.
+    /// Sends a request and reads the response, or as many lines as requested.
     pub async fn send(&self, request: &Request) -> Response {
         if let Some(Audited { log, events, .. }) =
             self.audited.as_ref().filter(|_| AuditEvents::handles(request))
@@ -77,7 +77,7 @@ impl Server {
         self.try_send(request).await.unwrap_or_else(|problem| panic!("{}: {problem}", request.path))
     }
 
-    /// As [`Server::send`], where the request may be one that HTTP has no way to write.
+    /// Like [`Server::send`], for requests that may not be valid HTTP.
     pub async fn try_send(&self, request: &Request) -> Result<Response, http::Error> {
         let mut builder = http::Request::builder().method(request.method).uri(&request.path);
         if !request.headers.iter().any(|(key, _)| key == "user-agent") {

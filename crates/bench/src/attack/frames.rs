@@ -67,7 +67,7 @@ pub async fn http2(endpoint: &Endpoint, drivers: &mut JoinSet<()>) -> Result<Sen
     let stream = connect(endpoint, b"h2").await?;
     let (sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     drivers.spawn(async move {
-        // Whoever waits for an answer on a broken connection is told so.
+        // Requests on a broken connection fail with its error.
         let _ = driver.await;
     });
     Ok(sender)

@@ -1,4 +1,4 @@
-//! The healthy client: one ordinary user who gets and updates one small object, at a leisurely pace.
+//! The healthy client: one ordinary user that gets and updates one small object at a low rate.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::stats::Latencies;
 /// The pause between two rounds.
 const PACE: Duration = Duration::from_millis(10);
 
-/// A new connection takes the place of the old one after so many rounds, so that a lock-out of newcomers shows.
+/// Rounds after which a new connection replaces the old one, so that a lock-out of new clients shows.
 const ROUNDS_PER_CONNECTION: usize = 50;
 
 /// A request that takes longer has failed.
@@ -34,7 +34,7 @@ pub struct Felt {
 
 type Sender = SendRequest<Full<bytes::Bytes>>;
 
-/// Gets and updates for so long.
+/// Gets and updates for this long.
 pub async fn measure(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
     let mut felt = Felt::default();
     let mut drivers = JoinSet::new();
@@ -59,7 +59,7 @@ pub async fn measure(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
     Ok(felt)
 }
 
-/// A get and an update, on a new connection where there is none.
+/// A get and an update, on a new connection if there is none.
 async fn round(
     endpoint: &Endpoint,
     sender: &mut Option<Sender>,

@@ -1,4 +1,5 @@
-//! `bench --attack`: bounded attacks on a server of its own on loopback, one after the other, and what a healthy client feels.
+//! `bench --attack`: bounded attacks on a private server on loopback, one after the other, and the latency of
+//! a healthy client meanwhile.
 
 mod frames;
 mod healthy;
@@ -19,7 +20,7 @@ use crate::args::Args;
 use crate::machine;
 use crate::report::progress;
 
-/// How long the healthy client is measured without an attack, and during one.
+/// Duration of the healthy client's measurement without an attack, and during one.
 const QUIET: Duration = Duration::from_secs(5);
 const ATTACK: Duration = Duration::from_secs(15);
 
@@ -84,7 +85,7 @@ impl Line {
     }
 }
 
-/// Runs every attack that was asked for and prints the table. Whether all goals were met.
+/// Runs every selected attack and prints the table. Returns whether all goals were met.
 pub async fn run(args: &Args) -> Result<bool> {
     process::descriptors::raise_limit();
     let orlop = Orlop::find(args.orlop.as_deref()).await?;
@@ -143,7 +144,7 @@ async fn healthy_client(endpoint: &Endpoint, time: Duration) -> Result<Felt> {
     measured.await?
 }
 
-/// Rights and objects for the attacks: large ones to be listed and watched.
+/// Creates the roles and objects of the attacks: large ones to be listed and watched.
 async fn prepare(server: &Server) -> Result<Target> {
     let address = &server.endpoint.address;
     ensure!(address.starts_with("127.0.0.1:"), "{address} is not on loopback: nothing else is attacked");

@@ -1,4 +1,4 @@
-//! The attacks. Each is bounded in count and time, and keeps what it opened until it is dropped.
+//! The attacks. Each is bounded in count and time, and keeps its connections until it is dropped.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use super::frames::{
 };
 use crate::api_level::Endpoint;
 
-/// Where the objects are.
+/// The collection of the objects.
 pub const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 const BLOBS: &str = "/apis/example.org/v1/namespaces/default/blobs";
 
-/// How many large configmaps there are, and their size.
+/// Number of large ConfigMaps, and their size.
 pub const LARGE: usize = 30;
 const LARGE_BYTES: usize = 900_000;
 
-/// How long an attack goes on, beside the time that it takes to begin.
+/// Duration of an attack after its start.
 const TIME: Duration = Duration::from_secs(10);
-/// How many handshakes are under way at once.
+/// Concurrent handshakes.
 const AT_ONCE: usize = 32;
-/// How long opening connections may take at most.
+/// Time limit for opening connections.
 const OPENING: Duration = Duration::from_secs(60);
 
 /// The server, as an attacker sees it.
@@ -37,18 +37,18 @@ pub struct Target {
     pub endpoint: Endpoint,
 }
 
-/// Connections that an attack opened, for as long as they are kept.
+/// Connections that an attack opened, kept until they are dropped.
 pub struct Wave {
     pub count: usize,
     _kept: Vec<Box<dyn Send>>,
 }
 
-/// A configmap that is about as large as one may be.
+/// A ConfigMap close to the size limit.
 pub fn large_configmap(name: &str) -> String {
     format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"x":"{}"}}}}"#, "x".repeat(LARGE_BYTES))
 }
 
-/// Opens up to so many connections with these first bytes, at most for a while, and keeps them.
+/// Opens up to `count` connections with these first bytes, within a time limit, and keeps them.
 async fn open(target: &Target, count: usize, first: &str) -> Result<Wave> {
     let mut kept: Vec<Box<dyn Send>> = Vec::new();
     let one = || -> BoxFuture<'_, Result<Box<dyn Send>>> {
@@ -64,7 +64,7 @@ async fn open(target: &Target, count: usize, first: &str) -> Result<Wave> {
     while Instant::now() < end
         && let Some(opened) = opening.next().await
     {
-        // A connection that is refused or cut is what the server is there for.
+        // A refused or closed connection is the server's intended defence.
         kept.extend(opened.ok());
         if begun < count {
             begun += 1;
@@ -79,7 +79,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer alice\r\n\r\n")
 }
 
-/// 1,000 heads of which a byte comes now and then.
+/// 1,000 request heads that arrive a byte at a time.
 pub async fn slow_heads(target: &Target) -> Result<Wave> {
     let mut streams = Vec::new();
     for _ in 0..1000 {
@@ -97,7 +97,7 @@ pub async fn slow_heads(target: &Target) -> Result<Wave> {
     Ok(Wave { count: streams.len(), _kept: vec![Box::new(streams)] })
 }
 
-/// 205 POSTs of reviews of which one byte comes.
+/// 205 POSTs of reviews of which one byte arrives.
 pub async fn slow_bodies(target: &Target) -> Result<Wave> {
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     let head = format!(
@@ -106,22 +106,22 @@ pub async fn slow_bodies(target: &Target) -> Result<Wave> {
     open(target, 205, &head).await
 }
 
-/// 200 lists of large objects that nobody reads.
+/// 200 lists of large objects that are never read.
 pub async fn stalled_lists(target: &Target) -> Result<Wave> {
     open(target, 200, &get(CONFIGMAPS)).await
 }
 
-/// 200 watches of large objects, from before they were made, that nobody reads.
+/// 200 watches of large objects, from before their creation, that are never read.
 pub async fn stalled_watches(target: &Target) -> Result<Wave> {
     open(target, 200, &get(&format!("{CONFIGMAPS}?watch=1&resourceVersion=1"))).await
 }
 
-/// 300 watches that begin with all large objects, which nobody reads.
+/// 300 watches with the initial state of all large objects, never read.
 pub async fn stalled_initial_states(target: &Target) -> Result<Wave> {
     open(target, 300, &get(&format!("{CONFIGMAPS}?watch=1"))).await
 }
 
-/// 1,000 HTTP/2 connections, each with a POST of 1 MB of which as much comes as the window takes.
+/// 1,000 HTTP/2 connections, each with a POST of 1 MB that fills the window and stops.
 pub async fn unfinished_bodies(target: &Target) -> Result<Wave> {
     let head = frames::headers(&[
         (":method", "POST"),
@@ -139,7 +139,7 @@ pub async fn unfinished_bodies(target: &Target) -> Result<Wave> {
         let Ok(mut stream) = frames::connect(&target.endpoint, b"h2").await else { continue };
         let _ = stream.write_all(PREFACE).await;
         let _ = stream.write_all(&head).await;
-        // Its settings say how much it takes.
+        // The server's settings contain the window.
         let _ = timeout(Duration::from_secs(1), stream.read(&mut [0; 1 << 10])).await;
         for _ in 0..8 {
             let _ = timeout(Duration::from_secs(1), stream.write_all(&data)).await;
@@ -150,7 +150,7 @@ pub async fn unfinished_bodies(target: &Target) -> Result<Wave> {
     Ok(Wave { count: streams.len(), _kept: vec![Box::new(streams)] })
 }
 
-/// 10,000 connections that say nothing.
+/// 10,000 connections that send nothing.
 pub async fn idle_connections(target: &Target) -> Result<Wave> {
     open(target, 10_000, "").await
 }
@@ -178,7 +178,7 @@ pub async fn watch_flood(target: &Target) -> Result<Wave> {
     Ok(Wave { count: watches.len(), _kept: vec![Box::new(watches), Box::new(drivers)] })
 }
 
-/// Writes what `next` gives, over and over, on ten connections that are opened again when they are cut.
+/// Writes the bytes of `next` repeatedly, on ten connections that are opened again when they are closed.
 async fn flood(target: &Target, most: usize, begin: &[u8], next: impl Fn(usize) -> Vec<u8>) -> Result<Wave> {
     let end = Instant::now() + TIME;
     let one = || async {
@@ -193,7 +193,7 @@ async fn flood(target: &Target, most: usize, begin: &[u8], next: impl Fn(usize) 
                 is_open = timeout(TIME, stream.write_all(&next(of_connection)))
                     .await
                     .is_ok_and(|done| done.is_ok());
-                // What the server says is read, so that it can go on.
+                // Responses are read, so that the server can continue.
                 while let Ok(Ok(1..)) = timeout(Duration::ZERO, stream.read(&mut heard)).await {}
                 of_connection += 1;
                 written += 1;
@@ -216,17 +216,17 @@ pub async fn rapid_reset(target: &Target) -> Result<Wave> {
     flood(target, 20_000, b"", pair).await
 }
 
-/// Headers that go on in frame after frame and never end.
+/// Headers that continue in frame after frame and never end.
 pub async fn continuation_flood(target: &Target) -> Result<Wave> {
     let begin = frames::frame(HEADERS, 1, 1, GET);
-    // A header of 8 KiB that is not kept: name `a`, and a value of `b`s.
+    // A header of 8 KiB that is not indexed: name `a`, and a value of `b`s.
     let mut header = b"\0\x01a\x7f\x81\x3f".to_vec();
     header.extend(std::iter::repeat_n(b'b', 127 + 8064 + 1));
     let more = frames::frame(CONTINUATION, 0, 1, &header[..header.len().min(16_384)]);
     flood(target, 8_000, &begin, |_| more.clone()).await
 }
 
-/// 16 clients that patch objects to just below the limit of a body, over and over.
+/// 16 clients that repeatedly patch objects to just below the size limit of a body.
 pub async fn large_objects(target: &Target) -> Result<Wave> {
     let end = Instant::now() + TIME;
     let one = |i: usize| async move {
@@ -242,7 +242,7 @@ pub async fn large_objects(target: &Target) -> Result<Wave> {
             stream.write_all(post.as_bytes()).await.is_ok() && stream.read(&mut heard).await.is_ok();
         while is_open && Instant::now() < end {
             is_open = stream.write_all(patch.as_bytes()).await.is_ok();
-            // The answer is as long as the object, and nobody looks at it.
+            // The answer is as long as the object, and is discarded.
             while let Ok(Ok(1..)) = timeout(Duration::from_millis(200), stream.read(&mut heard)).await {}
             count += 1;
         }

@@ -46,12 +46,12 @@ impl<'a> Run<'a, '_> {
             Node::Constant(value) => Ok(value.clone()),
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::Test(attribute) => self.test(attribute),
-            Node::And(pair) => self.logic(pair, false),
-            Node::Or(pair) => self.logic(pair, true),
+            Node::And(pair) => self.logic(&pair.0, &pair.1, false),
+            Node::Or(pair) => self.logic(&pair.0, &pair.1, true),
             Node::Call(call) => self.call(call),
-            Node::IsAmong(pair) => self.is_among(pair),
-            Node::OptionalOr(pair) => self.optional_or(pair),
-            Node::OptionalOrValue(pair) => self.optional_or_value(pair),
+            Node::IsAmong(pair) => self.is_among(&pair.0, &pair.1),
+            Node::OptionalOr(pair) => self.optional_or(&pair.0, &pair.1),
+            Node::OptionalOrValue(pair) => self.optional_or_value(&pair.0, &pair.1),
             Node::List(items) => self.list(items),
             Node::Map(items) => self.map(items),
             Node::Object(object) => self.object(object),
@@ -61,9 +61,9 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    fn is_among(&mut self, pair: &'a (Node, Vec<Value<'static>>)) -> Result<Value<'a>> {
-        let value = self.node(&pair.0)?;
-        Ok(Value::Bool(pair.1.iter().any(|known| known.equals(&value))))
+    fn is_among(&mut self, item: &'a Node, list: &'a [Value<'static>]) -> Result<Value<'a>> {
+        let value = self.node(item)?;
+        Ok(Value::Bool(list.iter().any(|known| known.equals(&value))))
     }
 
     fn charge(&mut self, cost: u64) -> Result<()> {
@@ -72,15 +72,15 @@ impl<'a> Run<'a, '_> {
     }
 
     /// `&&` and `||`: a deciding side absorbs the error of the other.
-    fn logic(&mut self, pair: &'a (Node, Node), decides: bool) -> Result<Value<'a>> {
-        let first = match self.node(&pair.0) {
+    fn logic(&mut self, left: &'a Node, right: &'a Node, decides: bool) -> Result<Value<'a>> {
+        let first = match self.node(left) {
             Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(value)),
             Ok(Value::Bool(_)) => None,
             Ok(_) => Some(Error::no_such_overload()),
             Err(error) if error.is_cost_limit() => return Err(error),
             Err(error) => Some(error),
         };
-        let second = match self.node(&pair.1) {
+        let second = match self.node(right) {
             Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(value)),
             Ok(Value::Bool(_)) => None,
             Ok(_) => Some(Error::no_such_overload()),
@@ -93,17 +93,17 @@ impl<'a> Run<'a, '_> {
         }
     }
 
-    fn optional_or(&mut self, pair: &'a (Node, Node)) -> Result<Value<'a>> {
-        match self.node(&pair.0)? {
-            Value::Optional(None) => self.node(&pair.1),
+    fn optional_or(&mut self, optional: &'a Node, other: &'a Node) -> Result<Value<'a>> {
+        match self.node(optional)? {
+            Value::Optional(None) => self.node(other),
             value => Ok(value),
         }
     }
 
-    fn optional_or_value(&mut self, pair: &'a (Node, Node)) -> Result<Value<'a>> {
-        match self.node(&pair.0)? {
+    fn optional_or_value(&mut self, optional: &'a Node, other: &'a Node) -> Result<Value<'a>> {
+        match self.node(optional)? {
             Value::Optional(Some(value)) => Ok((*value).clone()),
-            Value::Optional(None) => self.node(&pair.1),
+            Value::Optional(None) => self.node(other),
             value => Ok(value),
         }
     }

@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn what_is_printed_parses_to_the_same(text in expression()) {
+    fn printed_expressions_parse_to_the_same_tree(text in expression()) {
         let macros = HashMap::new();
         let first = print(&parse(&text, &macros).expect("it is an expression").root);
         let second = print(&parse(&first, &macros).expect("what was printed is an expression").root);

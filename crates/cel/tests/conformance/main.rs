@@ -17,7 +17,7 @@ const EXCLUDED: &str = include_str!("excluded.txt");
 const COST_LIMIT: u64 = 10_000_000;
 
 #[test]
-fn the_cases_of_the_language_pass() {
+fn conformance_cases_pass() {
     let Some(path) = test_tools::provided("cel-spec/conformance.json") else { return };
     let text = std::fs::read_to_string(path).expect("the file is there");
     let cases = read(&serde_json::from_str(&text).expect("the cases are JSON"));

@@ -15,7 +15,7 @@ fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
 }
 
 #[test]
-fn rules_of_the_grammar_nest_so_deep_and_not_deeper() {
+fn grammar_nesting_is_limited() {
     const TOO_DEEP: &str = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
     let kinds = [("(", ")"), ("[", "]"), ("int(", ")"), ("[x].map(y, ", ")"), ("true ? 1 : ", "")];
     for (open, close) in kinds {
@@ -28,7 +28,7 @@ fn rules_of_the_grammar_nest_so_deep_and_not_deeper() {
 }
 
 #[test]
-fn chains_are_as_long_as_they_may_be() {
+fn chain_lengths_are_limited() {
     const TOO_DEEP: &str = "ERROR: <input>:-1:0: max recursion depth exceeded";
     for link in [".a", "[0]", " + x", " == x"] {
         assert_eq!(error(&format!("x{}", link.repeat(250))), "none", "{link}");
@@ -39,7 +39,7 @@ fn chains_are_as_long_as_they_may_be() {
 }
 
 #[test]
-fn expressions_have_a_greatest_length() {
+fn expression_length_is_limited() {
     let message = error(&" ".repeat(100_001));
     let expected =
         "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000";
@@ -47,13 +47,13 @@ fn expressions_have_a_greatest_length() {
 }
 
 #[test]
-fn macros_that_copy_do_not_explode() {
+fn macro_expansion_is_limited() {
     let message = error(&format!("optional.of(x){}", ".optMap(y, y)".repeat(60)));
     assert!(message.contains("expression node limit exceeded: 200000"), "{message}");
 }
 
 #[test]
-fn loops_end_when_they_have_cost_too_much() {
+fn loops_end_at_the_cost_limit() {
     let env = Env::new([]).variable("x", Type::list(Type::Int));
     let program = env.compile("x.all(a, x.all(b, x.all(c, a + b + c >= 0)))").unwrap();
     let numbers = json!((0..200).collect::<Vec<_>>());
@@ -83,7 +83,7 @@ fn patterns_that_are_expensive_to_compile_end_a_loop() {
 }
 
 #[test]
-fn no_operator_makes_the_cost_limit_good() {
+fn no_operator_absorbs_the_cost_limit() {
     let env = Env::new([]).variable("x", Type::list(Type::Int));
     let numbers = json!([1, 2, 3]);
     for expression in ["x.all(a, a > 0) || true", "x.exists(a, a > 5) && false", "!x.all(a, a > 0) || true"] {
@@ -106,7 +106,7 @@ fn deep_expressions_run_on_a_small_stack() {
 }
 
 #[test]
-fn lists_that_double_are_not_written_out() {
+fn doubled_lists_are_not_materialized() {
     let doubled = "x".to_owned() + &".optMap(l, l + l)".repeat(12);
     let env = Env::new([]).variable("x", Type::optional(Type::list(Type::Int)));
     let program = env.compile(&format!("{doubled}.value().size()")).unwrap();

@@ -98,7 +98,7 @@ fn literal(value: &Value<'_>) -> String {
 }
 
 #[test]
-fn every_case_comes_out_as_in_cel_go() {
+fn every_case_evaluates_as_in_cel_go() {
     let (env, object) = (env(), object());
     let mut differences = Vec::new();
     let mut count = 0;

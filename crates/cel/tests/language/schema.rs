@@ -68,7 +68,7 @@ fn evaluate(expression: &str, subject: &Json) -> Result<bool, String> {
 }
 
 #[test]
-fn fields_are_what_the_schema_says() {
+fn fields_have_the_types_of_the_schema() {
     let expressions = [
         "self.replicas <= self.max",
         "self.ratio == 1.0 && type(self.ratio) == double",
@@ -106,7 +106,7 @@ fn sets_and_list_maps_have_no_order() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn missing_fields_are_errors() {
     let cases = [
         ("old.replicas > 0", "no such key: replicas"),
         ("self.items[7].key == 'a'", "index out of bounds: 7"),
@@ -119,7 +119,7 @@ fn what_is_not_there_is_an_error() {
 }
 
 #[test]
-fn what_is_not_declared_does_not_compile() {
+fn undeclared_fields_do_not_compile() {
     let cases = [
         (
             "self.nothing == 1",
@@ -141,7 +141,7 @@ fn what_is_not_declared_does_not_compile() {
 }
 
 #[test]
-fn estimates_know_declared_sizes() {
+fn estimates_use_declared_sizes() {
     let schema = Arc::new(schema());
     let estimate = |expression: &str| {
         let env = Env::new([]).declared("self", schema.clone());

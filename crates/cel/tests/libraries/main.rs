@@ -10,7 +10,7 @@ const CASES: &str = include_str!("cases.json");
 const COST_LIMIT: u64 = 1_000_000;
 
 #[test]
-fn expressions_mean_what_they_mean_in_kubernetes() {
+fn expressions_evaluate_as_in_kubernetes() {
     let cases: Vec<Json> = serde_json::from_str(CASES).expect("the cases are JSON");
     let mut libraries = cel::library::kubernetes::libraries();
     libraries.push(cel::library::kubernetes::patch_library());

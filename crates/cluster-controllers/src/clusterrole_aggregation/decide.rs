@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::views::or_default;
 
-/// A role, as far as it counts.
+/// The fields of a ClusterRole that this controller reads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Role {
@@ -35,7 +35,7 @@ struct Aggregation {
     cluster_role_selectors: Vec<LabelSelector>,
 }
 
-/// One rule; a list that is missing is an empty one.
+/// A rule; a missing list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Rule {
@@ -51,8 +51,8 @@ pub(super) struct Rule {
     non_resource_urls: Vec<String>,
 }
 
-/// The roles whose rules have to change, with those that they have to get. Roles may be made of roles that are made of others, so that
-/// all of it is done again until nothing changes any more.
+/// The ClusterRoles with changed rules. Aggregated roles may select each other, so that this repeats until nothing
+/// changes.
 pub(super) fn decide(mut roles: Vec<Role>) -> Vec<Role> {
     roles.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut changed = BTreeSet::new();
@@ -74,7 +74,7 @@ pub(super) fn decide(mut roles: Vec<Role>) -> Vec<Role> {
     whole.map(|(_, role)| role).collect()
 }
 
-/// The rules of all roles that one selects; `None` if it aggregates none, or its selector is invalid.
+/// The rules of all roles that `role` selects; `None` if it aggregates none, or its selector is invalid.
 fn collected(role: &Role, all: &[Role]) -> Option<Vec<Rule>> {
     let mut rules: Vec<Rule> = Vec::new();
     for selector in &role.aggregation_rule.as_ref()?.cluster_role_selectors {
@@ -108,7 +108,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Names and verbs of the roles that change.
+    /// Names and verbs of the changed roles.
     fn changed(roles: Vec<Role>) -> Vec<(String, Vec<String>)> {
         let verbs = |rules: Vec<Rule>| rules.into_iter().flat_map(|rule| rule.verbs).collect();
         decide(roles).into_iter().map(|role| (role.metadata.name, verbs(role.rules))).collect()
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_says_what_those_say_that_it_selects_in_the_order_of_their_names_and_once() {
+    fn an_aggregated_role_has_the_rules_of_selected_roles_sorted_and_once() {
         let roles = vec![
             role("z", "to-view", None, &["get"]),
             role("view", "", Some("to-view"), &["old"]),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_made_of_roles_that_are_made_of_others_are_whole_at_once_and_what_is_right_stays() {
+    fn nested_aggregation_is_complete_in_one_decision() {
         let roles = |admin: &[&str], edit: &[&str]| {
             vec![
                 role("admin", "", Some("to-admin"), admin),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_that_select_each_other_or_themselves_come_to_an_end() {
+    fn cyclic_aggregation_terminates() {
         let roles = vec![role("a", "l", Some("l"), &["get"]), role("b", "l", Some("l"), &["list"])];
         let changed = changed(roles);
         assert!(changed.iter().all(|(_, verbs)| verbs.len() <= 2), "{changed:?}");

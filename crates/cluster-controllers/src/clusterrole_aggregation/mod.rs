@@ -1,4 +1,4 @@
-//! The clusterrole-aggregation controller: writes the rules of ClusterRoles that aggregate others.
+//! The clusterrole-aggregation controller: writes the rules of aggregated ClusterRoles.
 
 mod decide;
 
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use self::decide::{Role, decide};
 use crate::Setup;
 use crate::kinds::CLUSTER_ROLES;
-use crate::views::There;
+use crate::views::Existence;
 
 const NAME: &str = "clusterrole-aggregation-controller";
 
-/// The controller. Roles are few and change seldom: all are decided about as one, and none is remembered.
+/// The controller. Roles are few and change rarely: one key stands for all of them, and none is cached.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ()> + use<>> {
     let client = &setup.client;
-    Controller::new(NAME, Roles { client: client.clone() }).watch::<There, _>(
+    Controller::new(NAME, Roles { client: client.clone() }).watch::<Existence, _>(
         &setup.informers,
         ListWatch::all(CLUSTER_ROLES).metadata_only(),
         |_| [()],
@@ -38,7 +38,7 @@ impl Roles {
 impl Reconciler for Roles {
     type Key = ();
     type Observed = Vec<Role>;
-    /// The roles whose rules have to change.
+    /// The roles with changed rules.
     type Step = Vec<Role>;
 
     async fn observe(&self, (): &(), _: &Context<()>) -> Result<Option<Vec<Role>>> {

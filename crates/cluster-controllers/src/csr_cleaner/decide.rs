@@ -1,16 +1,16 @@
-//! When a signing request is of no use any more.
+//! The expiry of a CertificateSigningRequest.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use crate::views::{Metadata, or_default};
 
-/// How long a request is kept after somebody answered it.
+/// The time for which an approved or denied request is kept.
 const ANSWERED: SignedDuration = SignedDuration::from_hours(1);
-/// How long one is kept that waits for somebody.
+/// The time for which a pending request is kept.
 const WAITING: SignedDuration = SignedDuration::from_hours(24);
 
-/// A signing request, as far as it counts.
+/// The fields of a CertificateSigningRequest that this controller reads.
 #[derive(Debug, Deserialize)]
 pub(super) struct SigningRequest {
     pub metadata: Metadata,
@@ -22,7 +22,7 @@ pub(super) struct SigningRequest {
 pub(super) struct Status {
     #[serde(default, deserialize_with = "or_default")]
     conditions: Vec<Condition>,
-    /// PEM in base64, empty where there is none yet.
+    /// PEM in base64; empty before it is issued.
     #[serde(default)]
     pub certificate: String,
 }
@@ -35,7 +35,7 @@ struct Condition {
     last_update_time: Option<Timestamp>,
 }
 
-/// The moment from which a request is of no use. `expires` is the end of the certificate that it got.
+/// The time at which a request expires. `expires` is the end of its certificate's validity.
 pub(super) fn end(request: &SigningRequest, expires: Option<Timestamp>) -> Option<Timestamp> {
     let SigningRequest { metadata, status } = request;
     if status.conditions.is_empty() {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_end_an_hour_after_an_answer_and_a_day_without_one() {
+    fn answered_requests_expire_after_an_hour_and_pending_ones_after_a_day() {
         let one =
             |kind: &str| json!([{"type": kind, "status": "True", "lastUpdateTime": "2026-01-01T01:00:00Z"}]);
         let two = json!([{"type": "Approved", "lastUpdateTime": "2026-01-01T01:00:00Z"},

@@ -1,4 +1,4 @@
-//! The certificatesigningrequest-cleaner controller: deletes CertificateSigningRequests that are of no use any more.
+//! The certificatesigningrequest-cleaner controller: deletes CertificateSigningRequests that have expired.
 
 mod decide;
 
@@ -34,7 +34,7 @@ impl Cleaner {
     }
 }
 
-/// A request, and the end of the certificate that it got.
+/// A request, and the end of its certificate's validity.
 struct Observed {
     request: SigningRequest,
     expires: Option<Timestamp>,
@@ -70,7 +70,7 @@ impl Reconciler for Cleaner {
     }
 }
 
-/// The end of the certificate that a request got.
+/// The end of the issued certificate's validity.
 fn expiry(request: &SigningRequest) -> Option<Timestamp> {
     let pem = STANDARD.decode(&request.status.certificate).ok()?;
     let end = process::pki::expires_at(std::str::from_utf8(&pem).ok()?)?;

@@ -1,4 +1,4 @@
-//! How many Pods of a budget may be taken away.
+//! The disruptions that a PodDisruptionBudget allows.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::view::{Amount, Budget, Pod, Status};
 
-/// How long an eviction that was allowed may take until the Pod's deletion begins.
+/// The time after which an allowed eviction without a deletion is dropped.
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
-/// The condition that says whether a Pod may be taken away.
+/// The condition that tells whether a Pod may be evicted.
 const ALLOWED: &str = "DisruptionAllowed";
 
-/// The decision about the status of a budget.
+/// The decision about the status of a PodDisruptionBudget.
 #[derive(Debug, PartialEq)]
 pub struct Decision {
-    /// The new status, if it is another one.
+    /// The new status, if it changes.
     pub status: Option<Status>,
-    /// When to look again, if time alone will change it.
+    /// The time of the next reconciliation, if time alone changes the status.
     pub again: Option<Timestamp>,
 }
 
-/// Whether a budget is about what the owners of its Pods want, and not about the Pods that are there.
+/// Whether a budget depends on the scale of the Pods' owners, and not on the number of existing Pods.
 pub fn counts_by_owner(budget: &Budget) -> bool {
     budget.spec.max_unavailable.is_some() || matches!(budget.spec.min_available, Some(Amount::Share(_)))
 }
 
-/// Decides about the status of a budget with these Pods; `scale` is what their owners want, where that
-/// [matters](counts_by_owner), or why nobody knows.
+/// Decides about the status of a budget with these Pods; `scale` is the total scale of their owners if the budget
+/// [needs it](counts_by_owner), or the reason why it is unknown.
 pub fn decide(budget: &Budget, pods: &[&Pod], scale: Result<i32, String>, now: Timestamp) -> Decision {
     let expected = match counts_by_owner(budget) {
         true => scale,
@@ -59,7 +59,7 @@ pub fn decide(budget: &Budget, pods: &[&Pod], scale: Result<i32, String>, now: T
     Decision { status: (!is_same(&status, &budget.status)).then_some(status), again }
 }
 
-/// How many Pods must be healthy.
+/// The number of Pods that must be healthy.
 fn desired(budget: &Budget, expected: i32) -> Result<i32, String> {
     match (&budget.spec.max_unavailable, &budget.spec.min_available) {
         (Some(most), _) => Ok((expected - of(most, expected)?).max(0)),
@@ -68,7 +68,7 @@ fn desired(budget: &Budget, expected: i32) -> Result<i32, String> {
     }
 }
 
-/// An amount of so many Pods, rounded up.
+/// The number of Pods for an amount, rounded up.
 fn of(amount: &Amount, all: i32) -> Result<i32, String> {
     let share = match amount {
         Amount::Number(number) => return Ok(*number),
@@ -79,7 +79,7 @@ fn of(amount: &Amount, all: i32) -> Result<i32, String> {
     Ok(i32::try_from(part).unwrap_or(i32::MAX))
 }
 
-/// The Pods whose eviction was allowed and that are still there, and when the first of them is given up.
+/// The disrupted Pods that still exist, and the time at which the first of them is dropped.
 fn disrupted(
     budget: &Budget,
     pods: &[&Pod],
@@ -95,7 +95,7 @@ fn disrupted(
     (left, first.and_then(|first| first.checked_add(DELETION_TIMEOUT).ok()))
 }
 
-/// A status that allows nothing, and says why.
+/// A status that allows no disruption, with the reason.
 fn failed(budget: &Budget, problem: String, now: Timestamp) -> Option<Status> {
     let mut status = budget.status.clone();
     status.disruptions_allowed = 0;
@@ -109,7 +109,7 @@ fn set_condition(status: &mut Status, allowed: bool, reason: &str, message: Stri
     conditions::set(&mut status.conditions, Condition { observed_generation: generation, ..new });
 }
 
-/// Whether two statuses say the same. That a condition is of an older generation is known by the status already.
+/// Whether two statuses are equal, except for the observed generation of conditions.
 fn is_same(a: &Status, b: &Status) -> bool {
     let bare = |status: &Status| {
         let mut status = status.clone();

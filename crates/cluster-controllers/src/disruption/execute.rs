@@ -54,13 +54,13 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
 
 struct Disruptions {
     client: Client,
-    /// Finds the resources of owners that are no built-in workloads.
+    /// Resolves owners that are not built-in workloads.
     resolver: Resolver,
     budgets: Cache<Budget>,
     pods: Cache<Pod>,
 }
 
-/// A budget, the Pods that it selects, and the number of Pods that their owners want, where that matters.
+/// A budget, the Pods that it selects, and the total scale of their owners if it is needed.
 struct Observed {
     budget: Arc<Budget>,
     pods: Vec<Arc<Pod>>,
@@ -99,8 +99,8 @@ impl Reconciler for Disruptions {
             let objects = Objects::new(&self.client, &BUDGETS.resource(), key.namespace());
             let Some(mut object) = objects.get::<Value>(&key.name).await? else { return Ok(Outcome::Done) };
             if object["metadata"]["resourceVersion"] != *budget.metadata.resource_version {
-                // The decision was made about another version; the change is on its way here.
-                return Err(Error::other("the budget has changed meanwhile"));
+                // The decision was about another version, whose event will add the key again.
+                return Err(Error::other("the PodDisruptionBudget changed since it was read"));
             }
             object["status"] = json!(status);
             objects.replace_subresource::<Value>("status", &key.name, &object).await?;
@@ -111,7 +111,7 @@ impl Reconciler for Disruptions {
 }
 
 impl Disruptions {
-    /// How many Pods the owners of these Pods want together.
+    /// The total scale of the owners of these Pods.
     async fn scale(&self, key: &ObjectKey, pods: &[Arc<Pod>]) -> Result<i32> {
         let mut scales: BTreeMap<String, i32> = BTreeMap::new();
         let mut asked = BTreeSet::new();
@@ -125,10 +125,9 @@ impl Disruptions {
         Ok(scales.values().fold(0, |sum, scale| sum.saturating_add(*scale)))
     }
 
-    /// The uid of who decides how many Pods there are, and how many they are: the owner, or the Deployment behind it.
+    /// The uid and the scale of the controller of a Pod: its owner, or the Deployment that owns the ReplicaSet.
     async fn scale_of(&self, namespace: &str, owner: &OwnerReference) -> Result<Option<(String, i32)>> {
         let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        let version = "v1";
         let known = match (group, owner.kind.as_str()) {
             ("", "ReplicationController") => "replicationcontrollers",
             ("apps" | "extensions", "ReplicaSet") => "replicasets",
@@ -136,38 +135,38 @@ impl Disruptions {
             _ => return self.subresource(namespace, owner).await,
         };
         let group = if group.is_empty() { "" } else { "apps" };
-        let owned = self.workload(namespace, (group, version, known), owner).await?;
+        let owned = self.workload(namespace, group, known, owner).await?;
         let Some(workload) = owned else { return Ok(None) };
         match workload.deployment() {
             Some(deployment) => {
-                let deployment =
-                    self.workload(namespace, (group, version, "deployments"), deployment).await?;
+                let deployment = self.workload(namespace, group, "deployments", deployment).await?;
                 Ok(deployment.map(Workload::scale))
             }
             None => Ok(Some(workload.scale())),
         }
     }
 
-    /// The object that a reference means, if it is still the same.
+    /// The object of an owner reference, if its uid still matches.
     async fn workload(
         &self,
         namespace: &str,
-        (group, version, plural): (&str, &str, &str),
+        group: &str,
+        plural: &str,
         owner: &OwnerReference,
     ) -> Result<Option<Workload>> {
-        let resource = resource(group, version, &owner.kind, plural);
+        let resource = resource(group, "v1", &owner.kind, plural);
         let objects = Objects::new(&self.client, &resource, Some(namespace));
         let found = objects.get::<Workload>(&owner.name).await?;
         Ok(found.filter(|workload| workload.metadata.uid == owner.uid))
     }
 
-    /// The scale of an object of any type that has one.
+    /// The scale of an object of any type with a scale subresource.
     async fn subresource(&self, namespace: &str, owner: &OwnerReference) -> Result<Option<(String, i32)>> {
         let (group, version) = owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
         let of = self.resolver.kind(&GroupVersionKind::gvk(group, version, &owner.kind)).await?;
         let ApiResource { group, plural, .. } = &of.resource;
         if !of.has_scale {
-            // It may get one: the next question is asked anew.
+            // The resource may get one later: the next lookup must not be cached.
             self.resolver.invalidate();
             let name = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
             return Err(Error::other(format!("{name} does not implement the scale subresource")));
@@ -185,7 +184,7 @@ fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource
     ApiResource::from_gvk_with_plural(&kube::api::GroupVersionKind::gvk(group, version, kind), plural)
 }
 
-/// The parsed part of a workload with a scale, or of a Scale.
+/// The fields of a workload, or of a Scale, that this controller reads.
 #[derive(Deserialize)]
 struct Workload {
     metadata: WorkloadMetadata,

@@ -1,4 +1,4 @@
-//! How many Pods of a PodDisruptionBudget may be taken away: the status that evictions look at.
+//! The disruption controller: computes the status of PodDisruptionBudgets, which evictions check.
 
 mod decide;
 mod execute;

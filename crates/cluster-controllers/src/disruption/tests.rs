@@ -1,4 +1,4 @@
-//! Budgets without a server.
+//! Decisions about PodDisruptionBudgets.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn numbers(spec: Value, pods: &[Pod], scale: i32) -> (i32, i32, i32, i32) {
 }
 
 #[test]
-fn amounts_are_numbers_or_shares_of_what_owners_want() {
+fn amounts_are_numbers_or_percentages_of_the_scale() {
     let pods = ["a", "b", "c"].map(|name| pod(name, true, false));
     for (spec, wanted) in [
         (json!({"minAvailable": 2}), (3, 3, 2, 1)),
@@ -53,19 +53,19 @@ fn amounts_are_numbers_or_shares_of_what_owners_want() {
 }
 
 #[test]
-fn without_pods_nothing_is_allowed() {
+fn no_disruption_is_allowed_without_pods() {
     assert_eq!(numbers(json!({"minAvailable": 0}), &[], 0), (0, 0, 0, 0));
     assert_eq!(numbers(json!({"maxUnavailable": 1}), &[], 0), (0, 0, 0, 0));
 }
 
 #[test]
-fn pods_count_that_are_ready_and_stay() {
+fn only_ready_pods_that_are_not_deleted_count_as_healthy() {
     let pods = [pod("a", true, false), pod("b", false, false), pod("c", true, true)];
     assert_eq!(numbers(json!({"minAvailable": 1}), &pods, 0), (3, 1, 1, 0));
 }
 
 #[test]
-fn an_eviction_that_was_allowed_counts_until_the_pod_goes_or_it_takes_too_long() {
+fn an_allowed_eviction_counts_until_the_pod_is_deleted_or_a_timeout() {
     let ago = |seconds: i64| (now() - SignedDuration::from_secs(seconds)).to_string();
     let evicted = json!({"disruptedPods": {"a": ago(30), "b": ago(121), "c": ago(20), "gone": ago(1)}});
     let pods = [pod("a", true, false), pod("b", true, false), pod("c", true, true), pod("d", true, false)];
@@ -77,7 +77,7 @@ fn an_eviction_that_was_allowed_counts_until_the_pod_goes_or_it_takes_too_long()
 }
 
 #[test]
-fn a_status_that_is_right_is_not_written_again() {
+fn an_unchanged_status_is_not_written() {
     let pods = [pod("a", true, false)];
     let first = of(&budget(json!({"minAvailable": 0}), json!({})), &pods, Ok(0)).status.unwrap();
     assert_eq!(
@@ -96,7 +96,7 @@ fn a_status_that_is_right_is_not_written_again() {
 }
 
 #[test]
-fn where_nobody_knows_the_owner_nothing_is_allowed() {
+fn no_disruption_is_allowed_with_an_unknown_owner() {
     let before: Status = serde_json::from_value(json!({"disruptionsAllowed": 2, "expectedPods": 4})).unwrap();
     let old = budget(json!({"maxUnavailable": 1}), serde_json::to_value(before).unwrap());
     let status = of(&old, &[], Err("found no controllers for pod \"a\"".to_owned())).status.unwrap();

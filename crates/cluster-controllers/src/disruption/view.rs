@@ -1,4 +1,4 @@
-//! Budgets and their Pods, as far as they matter.
+//! Views of PodDisruptionBudgets and Pods.
 
 use std::collections::BTreeMap;
 
@@ -13,65 +13,65 @@ pub struct Budget {
     /// Its metadata.
     #[serde(default)]
     pub metadata: BudgetMetadata,
-    /// The desired state.
+    /// The spec.
     #[serde(default)]
     pub spec: BudgetSpec,
-    /// How it is.
+    /// The status.
     #[serde(default)]
     pub status: Status,
 }
 
-/// Which state of a budget it is.
+/// The metadata fields of a budget that the controller reads.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BudgetMetadata {
-    /// Its revision.
+    /// Its resource version.
     pub resource_version: String,
-    /// How often it was changed.
+    /// The generation of its spec.
     pub generation: i64,
 }
 
-/// The desired state of a budget.
+/// The spec of a budget.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BudgetSpec {
-    /// How many Pods must be there.
+    /// The minimum of available Pods.
     pub min_available: Option<Amount>,
-    /// How many may be away.
+    /// The maximum of unavailable Pods.
     pub max_unavailable: Option<Amount>,
-    /// Its Pods.
+    /// The selector of its Pods.
     pub selector: Option<LabelSelector>,
 }
 
-/// A number of Pods, or a share of them.
+/// A number of Pods, or a percentage.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum Amount {
-    /// So many.
+    /// A number.
     Number(i32),
     /// For instance `50%`.
     Share(String),
 }
 
-/// How a budget is.
+/// The status of a budget.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
-    /// The generation that this is about.
+    /// The generation that was reconciled.
     #[serde(skip_serializing_if = "is_zero")]
     pub observed_generation: i64,
-    /// Pods whose eviction was allowed, and when.
+    /// Evicted Pods that are not deleted yet, with the times of their evictions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub disrupted_pods: BTreeMap<String, Timestamp>,
-    /// How many may be taken away now.
+    /// The number of Pods that may be evicted now.
     pub disruptions_allowed: i32,
-    /// How many are healthy.
+    /// The number of healthy Pods.
     pub current_healthy: i32,
-    /// How many must be.
+    /// The number of Pods that must be healthy.
     pub desired_healthy: i32,
-    /// How many there should be.
+    /// The number of expected Pods.
     pub expected_pods: i32,
-    /// The observed state.
+    /// The conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -87,12 +87,12 @@ pub struct Pod {
     /// Its metadata.
     #[serde(default)]
     pub metadata: PodMetadata,
-    /// How it is.
+    /// The status.
     #[serde(default)]
     pub status: PodStatus,
 }
 
-/// Where a Pod is, and whose it is.
+/// The metadata fields of a Pod that the controller reads.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodMetadata {
@@ -100,21 +100,21 @@ pub struct PodMetadata {
     pub name: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// When its deletion began.
+    /// The start of its deletion.
     pub deletion_timestamp: Option<Timestamp>,
     /// Its owners.
     pub owner_references: Vec<OwnerReference>,
 }
 
-/// How a Pod is.
+/// The status of a Pod.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct PodStatus {
-    /// The observed state.
+    /// The conditions.
     pub conditions: Vec<PodCondition>,
 }
 
-/// Something that is known of a Pod.
+/// A condition of a Pod.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct PodCondition {
@@ -126,7 +126,7 @@ pub struct PodCondition {
 }
 
 impl Budget {
-    /// Whether a Pod with these labels is one of its own: of all where the selector is empty, of none without one.
+    /// Whether the selector matches these labels: an empty one matches all, a missing one none.
     pub fn fits(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.spec.selector.clone().map(Selector::try_from);
         selector.is_some_and(|selector| selector.is_ok_and(|selector| selector.matches(labels)))
@@ -139,12 +139,12 @@ impl Pod {
         self.status.conditions.iter().any(|condition| condition.kind == "Ready" && condition.status == "True")
     }
 
-    /// Whether its deletion has begun.
+    /// Whether it is being deleted.
     pub fn is_ending(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Its controller.
+    /// The reference to its controller.
     pub fn owner(&self) -> Option<&OwnerReference> {
         self.metadata.owner_references.iter().find(|owner| owner.controller == Some(true))
     }

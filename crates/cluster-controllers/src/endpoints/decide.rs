@@ -1,4 +1,4 @@
-//! From the Pods of a Service to its Endpoints, the older form of slices.
+//! The Endpoints of a Service, computed from its Pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,35 +9,35 @@ use crate::service_endpoints::objects::{
 };
 use crate::service_endpoints::view::{Pod, Service, Texts};
 
-/// The label that names the controller of Endpoints.
+/// The label with the controller of Endpoints.
 pub const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
-/// The name of this one there.
+/// The value of that label for this controller.
 pub const CONTROLLER: &str = "endpoint-controller";
-/// The annotation of Endpoints that leave some out.
+/// The annotation of truncated Endpoints.
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
-/// How many addresses Endpoints may have.
+/// The maximum number of addresses.
 const CAPACITY: usize = 1000;
 
-/// Something that has to be done with Endpoints.
+/// A write of Endpoints.
 #[derive(Debug, PartialEq)]
-pub enum Step {
-    /// Make them.
+pub enum EndpointsStep {
+    /// Create them.
     Create(Endpoints),
-    /// Bring them to this state.
+    /// Update them.
     Update(Endpoints),
-    /// Delete those of this uid.
+    /// Delete those with this uid.
     Delete(Option<String>),
 }
 
-/// Decides about the Endpoints of a Service that selects Pods: these are the Pods, and this is what is there.
+/// Decides about the Endpoints of a Service with a selector: its Pods, and the present Endpoints.
 pub fn decide(
     service: &Service,
     pods: &[&Pod],
     current: Option<&Endpoints>,
     trigger: Option<Timestamp>,
-) -> Option<Step> {
+) -> Option<EndpointsStep> {
     let subsets = repack(&pods.iter().flat_map(|pod| of_pod(service, pod)).collect::<Vec<_>>());
-    if current.is_some_and(|current| is_right(current, service, &subsets)) {
+    if current.is_some_and(|current| is_up_to_date(current, service, &subsets)) {
         return None;
     }
     let mut new = current.cloned().unwrap_or_else(|| Endpoints {
@@ -61,7 +61,7 @@ pub fn decide(
         false => annotations.remove(OVER_CAPACITY),
     };
     new.metadata.annotations = some(annotations);
-    Some(if current.is_some() { Step::Update(new) } else { Step::Create(new) })
+    Some(if current.is_some() { EndpointsStep::Update(new) } else { EndpointsStep::Create(new) })
 }
 
 fn labels(service: &Service) -> Texts {
@@ -74,7 +74,7 @@ fn labels(service: &Service) -> Texts {
     labels
 }
 
-fn is_right(current: &Endpoints, service: &Service, subsets: &[Subset]) -> bool {
+fn is_up_to_date(current: &Endpoints, service: &Service, subsets: &[Subset]) -> bool {
     let own = |labels: Option<&Texts>| {
         let mut labels = labels.cloned().unwrap_or_default();
         labels.retain(|key, _| key != HEADLESS && key != MANAGED_BY);
@@ -101,7 +101,7 @@ fn without_revisions(mut subsets: Vec<Subset>) -> Vec<Subset> {
     subsets
 }
 
-/// The subsets of a Pod: one for each port.
+/// The subsets of a Pod, one per port.
 fn of_pod(service: &Service, pod: &Pod) -> Vec<Subset> {
     let publishes = service.spec.publish_not_ready_addresses;
     let counts = pod.has_address() && (publishes || !pod.is_ending());
@@ -137,10 +137,10 @@ fn of_pod(service: &Service, pod: &Pod) -> Vec<Subset> {
 /// The identity of an address: the address, and the uid of the Pod.
 type Key = (String, Option<String>);
 
-/// Subsets in one form: every address once, with all of its ports.
+/// Canonical subsets: each address once, with all of its ports.
 pub(crate) fn repack(subsets: &[Subset]) -> Vec<Subset> {
     let mut addresses: BTreeMap<Key, &Address> = BTreeMap::new();
-    // Without a port: addresses that have none.
+    // The key `None` is for addresses without ports.
     let mut by_port: BTreeMap<Option<&SubsetPort>, BTreeMap<Key, bool>> = BTreeMap::new();
     for subset in subsets {
         let ports: Vec<Option<&SubsetPort>> = match subset.ports.as_slice() {
@@ -154,7 +154,7 @@ pub(crate) fn repack(subsets: &[Subset]) -> Vec<Subset> {
             let key = (address.ip.clone(), uid);
             addresses.entry(key.clone()).or_insert(address);
             for port in &ports {
-                // An address that is not ready in one subset is not ready.
+                // An address that is unready in one subset is unready in all.
                 let known = by_port.entry(*port).or_default().entry(key.clone()).or_insert(ready);
                 *known &= ready;
             }
@@ -179,7 +179,7 @@ fn count(subsets: &[Subset]) -> usize {
     subsets.iter().map(|subset| subset.addresses.len() + subset.not_ready_addresses.len()).sum()
 }
 
-/// Leaves out what is too much, from every subset its share, and first those that are not ready. True if there was something.
+/// Truncates the subsets proportionally, unready addresses first. Returns whether anything was removed.
 fn cut(subsets: &mut [Subset]) -> bool {
     let ready: usize = subsets.iter().map(|subset| subset.addresses.len()).sum();
     let total = count(subsets);

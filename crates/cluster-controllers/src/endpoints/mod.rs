@@ -13,29 +13,29 @@ use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
 use serde::de::IgnoredAny;
 
-use self::decide::{CONTROLLER, MANAGED_BY, Step};
+use self::decide::{CONTROLLER, EndpointsStep, MANAGED_BY};
 use crate::Setup;
 use crate::service_endpoints::objects::Endpoints;
-use crate::service_endpoints::trigger::Seen;
+use crate::service_endpoints::trigger::TriggerTimes;
 use crate::service_endpoints::view::{Pod, Service};
 use crate::service_endpoints::{ENDPOINTS, PODS, SERVICES, fitting, selected};
 
-/// Services that are looked at side by side.
+/// The number of Services that are reconciled concurrently.
 const WORKERS: usize = 5;
 
-struct Packing {
+struct EndpointsReconciler {
     client: Client,
     services: Cache<Service>,
     pods: Cache<Pod>,
-    seen: Mutex<HashMap<ObjectKey, Seen>>,
+    seen: Mutex<HashMap<ObjectKey, TriggerTimes>>,
 }
 
-/// The controller of Endpoints.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
     let (of_pods, of_endpoints) = (services.clone(), services.clone());
-    let packing = Packing {
+    let packing = EndpointsReconciler {
         client: client.clone(),
         services: services.clone(),
         pods: pods.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
             fitting(&of_pods, delta.old.into_iter().chain([delta.object]))
         })
         .watch::<Endpoints, _>(&setup.informers, ListWatch::all(ENDPOINTS).metadata_only(), move |delta| {
-            // Those that are gone are made again; those that a Service has left behind are deleted.
+            // Deleted Endpoints are created again; Endpoints without a Service are deleted.
             let has_service = of_endpoints.get(delta.key).is_some();
             let is_left = !has_service && is_own(delta.object);
             let concerns = if delta.is_deleted { has_service } else { is_left };
@@ -65,9 +65,9 @@ fn is_own(endpoints: &Endpoints) -> bool {
 }
 
 enum Observed {
-    /// Endpoints whose Service is gone.
-    Left(Endpoints),
-    /// A Service that selects Pods.
+    /// Endpoints without a Service.
+    Orphaned(Endpoints),
+    /// A Service with a selector.
     Service {
         service: Arc<Service>,
         pods: Vec<Arc<Pod>>,
@@ -76,28 +76,28 @@ enum Observed {
     },
 }
 
-impl Reconciler for Packing {
+impl Reconciler for EndpointsReconciler {
     type Key = ObjectKey;
     type Observed = Observed;
-    type Step = Option<Step>;
+    type Step = Option<EndpointsStep>;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let Some(service) = self.services.get(key) else {
-            self.seen().remove(key);
-            return self.left(key).await;
+            self.trigger_times().remove(key);
+            return self.orphaned(key).await;
         };
         if !service.selects() {
             return Ok(None);
         }
         let pods = selected(&self.pods, key, &service);
-        let trigger = self.seen().entry(key.clone()).or_default().trigger(&service, &pods);
+        let trigger = self.trigger_times().entry(key.clone()).or_default().trigger(&service, &pods);
         let current = self.objects(key).get(&key.name).await?;
         Ok(Some(Observed::Service { service, pods, current, trigger }))
     }
 
-    fn decide(observed: &Observed, _: Timestamp) -> Option<Step> {
+    fn decide(observed: &Observed, _: Timestamp) -> Option<EndpointsStep> {
         match observed {
-            Observed::Left(endpoints) => Some(Step::Delete(endpoints.metadata.uid.clone())),
+            Observed::Orphaned(endpoints) => Some(EndpointsStep::Delete(endpoints.metadata.uid.clone())),
             Observed::Service { service, pods, current, trigger } => {
                 let pods: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
                 decide::decide(service, &pods, current.as_ref(), *trigger)
@@ -109,20 +109,20 @@ impl Reconciler for Packing {
         &self,
         key: &ObjectKey,
         _: Observed,
-        step: Option<Step>,
+        step: Option<EndpointsStep>,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         let objects = self.objects(key);
         match step {
             None => {}
-            Some(Step::Update(endpoints)) => {
+            Some(EndpointsStep::Update(endpoints)) => {
                 objects.replace::<IgnoredAny>(&key.name, &endpoints).await?;
             }
-            Some(Step::Create(endpoints)) => match objects.create::<IgnoredAny>(&endpoints).await {
+            Some(EndpointsStep::Create(endpoints)) => match objects.create::<IgnoredAny>(&endpoints).await {
                 Err(error) if error.is_namespace_terminating() => {}
                 made => drop(made?),
             },
-            Some(Step::Delete(uid)) => {
+            Some(EndpointsStep::Delete(uid)) => {
                 let preconditions = Some(Preconditions { uid, resource_version: None });
                 objects.delete(&key.name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;
             }
@@ -131,20 +131,20 @@ impl Reconciler for Packing {
     }
 }
 
-impl Packing {
+impl EndpointsReconciler {
     fn objects(&self, key: &ObjectKey) -> Objects {
         Objects::new(&self.client, &ENDPOINTS.resource(), key.namespace())
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, Seen>> {
+    fn trigger_times(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Endpoints that a Service has left behind, if it is really gone.
-    async fn left(&self, key: &ObjectKey) -> Result<Option<Observed>> {
+    /// Endpoints without a Service, after a check that the Service does not exist.
+    async fn orphaned(&self, key: &ObjectKey) -> Result<Option<Observed>> {
         let services = Objects::new(&self.client, &SERVICES.resource(), key.namespace());
         let Some(endpoints) = self.objects(key).get::<Endpoints>(&key.name).await? else { return Ok(None) };
         let is_gone = services.get::<IgnoredAny>(&key.name).await?.is_none();
-        Ok(is_gone.then_some(Observed::Left(endpoints)))
+        Ok(is_gone.then_some(Observed::Orphaned(endpoints)))
     }
 }

@@ -1,4 +1,4 @@
-//! From the Pods of a Service to its slices.
+//! The EndpointSlices of a Service, computed from its Pods.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,36 +7,36 @@ use jiff::Timestamp;
 
 use super::hints;
 use crate::service_endpoints::objects::{
-    Conditions, Endpoint, HEADLESS, MANAGED_BY, Metadata, Port, Reference, SERVICE_NAME, Slice, Step,
+    Conditions, Endpoint, HEADLESS, MANAGED_BY, Metadata, Port, Reference, SERVICE_NAME, Slice, SliceStep,
     TRIGGER_TIME, owned_by, prefix, some, sorted,
 };
 use crate::service_endpoints::view::{Pod, Service, ServicePort, Texts};
 
-/// The name that slices of this controller have in the label of their controller.
+/// The value of the label `managed-by` for this controller.
 pub const CONTROLLER: &str = "endpointslice-controller.k8s.io";
-/// How many endpoints go into one slice.
+/// The maximum number of endpoints of a slice.
 pub const FULL: usize = 100;
 
-/// Everything that the slices of a Service depend on.
-pub struct Known<'a> {
+/// The inputs of a decision.
+pub struct SliceInputs<'a> {
     /// The Service.
     pub service: &'a Service,
     /// The Pods that it selects.
     pub pods: &'a [&'a Pod],
-    /// The zones of nodes by their names; empty for nodes without one.
+    /// The zones of nodes by node name; empty for nodes without one.
     pub zones: &'a BTreeMap<String, String>,
-    /// The slices that this controller made for it, without those whose deletion has begun.
+    /// The slices of this controller for the Service, without those being deleted.
     pub slices: &'a [&'a Slice],
-    /// When what they follow has changed.
+    /// The time of the change that triggers the decision.
     pub trigger: Option<Timestamp>,
 }
 
-/// The decision: steps, and the Pods that were left out because their node is unknown.
+/// The decision: writes of slices, and the Pods that were skipped because their node is unknown.
 #[derive(Debug, Default, PartialEq)]
 pub struct Decision {
-    /// The steps, in the order in which they are done.
-    pub steps: Vec<Step>,
-    /// Why Pods were left out, in words for people.
+    /// The writes in order.
+    pub steps: Vec<SliceStep>,
+    /// The reasons why Pods were skipped, for an event.
     pub left_out: Vec<String>,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Changes {
     pub(crate) delete: Vec<Slice>,
 }
 
-/// Decides about the slices of a Service that selects Pods.
-pub fn decide(known: &Known<'_>) -> Decision {
+/// Decides about the slices of a Service with a selector.
+pub fn decide(known: &SliceInputs<'_>) -> Decision {
     let mut decision = Decision::default();
     let families = families(known.service);
     let strangers = known.slices.iter().filter(|slice| !families.contains(&slice.address_type.as_str()));
-    let strangers: Vec<Step> = strangers.map(|slice| Step::Delete((*slice).clone())).collect();
+    let strangers: Vec<SliceStep> = strangers.map(|slice| SliceStep::Delete((*slice).clone())).collect();
     for family in families {
         let changes = of_family(known, family, &mut decision.left_out);
         decision.steps.extend(steps(known, changes));
@@ -95,16 +95,16 @@ impl Key {
     }
 }
 
-/// The endpoints that shall be.
+/// The desired endpoints.
 pub(crate) type Wanted = BTreeMap<Key, Endpoint>;
 
-/// Whether two endpoints with the same key say the same.
+/// Whether two endpoints with the same key are equal.
 pub(crate) fn says_the_same(a: &Endpoint, b: &Endpoint) -> bool {
     (&a.node_name, &a.zone, &a.conditions) == (&b.node_name, &b.zone, &b.conditions)
         && Reference::is_same(a.target_ref.as_ref(), b.target_ref.as_ref())
 }
 
-fn of_family(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> Changes {
+fn of_family(known: &SliceInputs<'_>, family: &str, left_out: &mut Vec<String>) -> Changes {
     let existing: Vec<&Slice> =
         known.slices.iter().copied().filter(|slice| slice.address_type == family).collect();
     let (own, foreign): (Vec<&Slice>, Vec<&Slice>) =
@@ -121,7 +121,7 @@ fn of_family(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> Cha
     }
     changes.delete.extend(by_ports.into_values().flatten().cloned());
     if existing.len() == changes.delete.len() && changes.create.is_empty() {
-        // A Service without endpoints has a slice that says so.
+        // A Service without endpoints has an empty placeholder slice.
         let placeholder = empty_slice(known.service, family, Vec::new());
         match changes.delete.as_slice() {
             [only] if is_placeholder(only, &placeholder) => changes.delete.clear(),
@@ -149,11 +149,11 @@ fn is_placeholder(slice: &Slice, placeholder: &Slice) -> bool {
             == placeholder.metadata.labels.clone().unwrap_or_default()
 }
 
-/// The ports, in the order of the Service, and endpoints of one group of slices.
+/// The ports, in the order of the Service, and the endpoints of one group of slices.
 type Group = (Vec<Port>, Wanted);
 
-/// The desired endpoints by ports: Pods may have different ports under the same name.
-fn wanted(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
+/// The desired endpoints by ports: Pods may have different ports for the same name.
+fn wanted(known: &SliceInputs<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeMap<Vec<Port>, Group> {
     let service = known.service;
     let mut groups: BTreeMap<Vec<Port>, Group> = BTreeMap::new();
     for pod in known.pods.iter().filter(|pod| pod.has_address()) {
@@ -175,7 +175,7 @@ fn wanted(known: &Known<'_>, family: &str, left_out: &mut Vec<String>) -> BTreeM
     groups
 }
 
-/// The ports of a Service that a Pod has.
+/// The ports of a Service, resolved for a Pod.
 fn ports(service: &Service, pod: &Pod) -> Vec<Port> {
     let port = |wanted: &ServicePort| {
         Some(Port {
@@ -215,7 +215,7 @@ fn empty_slice(service: &Service, family: &str, ports: Vec<Port>) -> Slice {
     Slice { metadata, address_type: family.to_owned(), endpoints: Vec::new(), ports }
 }
 
-/// Those of the Service, and those that say what a slice is.
+/// The labels of a slice: those of the Service and the managed ones.
 fn labels(service: &Service) -> Texts {
     let mut labels = without_own(Some(&service.metadata.labels));
     if service.is_headless() {
@@ -226,14 +226,14 @@ fn labels(service: &Service) -> Texts {
     labels
 }
 
-/// Labels without those that say what a slice is.
+/// Labels without the managed ones.
 fn without_own(labels: Option<&Texts>) -> Texts {
     let mut labels = labels.cloned().unwrap_or_default();
     labels.retain(|key, _| ![SERVICE_NAME, MANAGED_BY, HEADLESS].contains(&key.as_str()));
     labels
 }
 
-/// Brings the slices with one set of ports to what is wanted, with as few changes of slices as possible.
+/// Reconciles the slices with one set of ports, with as few writes as possible.
 fn fill(service: &Service, slices: &[&Slice], mut wanted: Wanted, empty: &Slice, changes: &mut Changes) {
     let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
     for slice in slices {
@@ -261,12 +261,12 @@ fn fill(service: &Service, slices: &[&Slice], mut wanted: Wanted, empty: &Slice,
             unchanged.push(*slice);
         }
     }
-    // Slices that are written anyway take what is left, the fullest first.
+    // Slices that are written anyway take further endpoints, the fullest first.
     changed.sort_by_key(|slice| std::cmp::Reverse(slice.endpoints.len()));
     changed.iter_mut().for_each(|slice| take(slice, &mut wanted));
     changes.update.append(&mut changed);
     while !wanted.is_empty() {
-        // One that is nearly full, if all of the rest fits into it.
+        // Else one slice with room for all remaining endpoints.
         let fits = |slice: &&&Slice| wanted.len() < FULL && slice.endpoints.len() + wanted.len() <= FULL;
         let fullest = unchanged.iter().filter(fits).max_by_key(|slice| slice.endpoints.len()).copied();
         let mut slice = fullest.unwrap_or(empty).clone();
@@ -287,8 +287,8 @@ fn take(slice: &mut Slice, wanted: &mut Wanted) {
     }
 }
 
-/// The changes in order; what would be deleted is used again for what would be made.
-fn steps(known: &Known<'_>, mut changes: Changes) -> Vec<Step> {
+/// The writes in order; a slice to delete is reused for one to create.
+fn steps(known: &SliceInputs<'_>, mut changes: Changes) -> Vec<SliceStep> {
     let mut kept = Vec::new();
     for old in changes.delete {
         match changes.create.pop_if(|_| is_owned(&old, known.service)) {
@@ -296,19 +296,19 @@ fn steps(known: &Known<'_>, mut changes: Changes) -> Vec<Step> {
             None => kept.push(old),
         }
     }
-    // A new slice would be in the way of the garbage collector.
+    // A new slice would delay the garbage collector.
     let is_ending = known.service.metadata.deletion_timestamp.is_some();
-    let create = changes.create.into_iter().filter(|_| !is_ending).map(Step::Create);
-    let mut steps: Vec<Step> = create.chain(changes.update.into_iter().map(Step::Update)).collect();
+    let create = changes.create.into_iter().filter(|_| !is_ending).map(SliceStep::Create);
+    let mut steps: Vec<SliceStep> = create.chain(changes.update.into_iter().map(SliceStep::Update)).collect();
     for step in &mut steps {
-        if let Step::Create(slice) | Step::Update(slice) = step {
+        if let SliceStep::Create(slice) | SliceStep::Update(slice) = step {
             annotate(slice, known.trigger);
         }
     }
-    steps.into_iter().chain(kept.into_iter().map(Step::Delete)).collect()
+    steps.into_iter().chain(kept.into_iter().map(SliceStep::Delete)).collect()
 }
 
-/// A new slice that takes the name of an old one.
+/// A new slice with the name of an old one.
 pub(crate) fn in_place_of(old: &Slice, mut new: Slice) -> Slice {
     new.metadata.name.clone_from(&old.metadata.name);
     new.metadata.uid.clone_from(&old.metadata.uid);

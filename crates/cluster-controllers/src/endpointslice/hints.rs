@@ -1,10 +1,10 @@
-//! Topology hints of endpoints, for a Service with a traffic distribution.
+//! Topology hints of endpoints, for a Service with `trafficDistribution`.
 
 use super::decide::Changes;
 use crate::service_endpoints::objects::{Endpoint, Hints, Named, Slice};
 use crate::service_endpoints::view::Service;
 
-/// Gives hints to the endpoints of slices that are written, and finds those that have to be written because of their hints.
+/// Sets hints in the slices that are written, and adds slices that change only by their hints.
 pub(super) fn give(service: &Service, unchanged: &[&Slice], changes: &mut Changes) {
     let distribution = service.spec.traffic_distribution.as_deref();
     let near = matches!(distribution, Some("PreferClose" | "PreferSameZone" | "PreferSameNode"));
@@ -12,7 +12,7 @@ pub(super) fn give(service: &Service, unchanged: &[&Slice], changes: &mut Change
         if !near {
             return None;
         }
-        // Those that take no traffic keep what they have.
+        // Endpoints that are not ready keep their hints.
         if endpoint.conditions.ready != Some(true) {
             return endpoint.hints.clone();
         }

@@ -14,20 +14,20 @@ use jiff::Timestamp;
 use kube::Client;
 use serde::Deserialize;
 
-use self::decide::{CONTROLLER, Decision, Known};
+use self::decide::{CONTROLLER, Decision, SliceInputs};
 use crate::Setup;
 use crate::service_endpoints::objects::{MANAGED_BY, SERVICE_NAME, Slice};
 use crate::service_endpoints::own_slices::OwnSlices;
-use crate::service_endpoints::trigger::Seen;
+use crate::service_endpoints::trigger::TriggerTimes;
 use crate::service_endpoints::view::{Pod, Service};
 use crate::service_endpoints::{NODES, PODS, SERVICES, SLICES, fitting, selected};
 
-/// Services that are looked at side by side.
+/// The number of Services that are reconciled concurrently.
 const WORKERS: usize = 5;
-/// The name that events of this controller have.
+/// The reporter of this controller's events.
 const REPORTER: &str = "endpoint-slice-controller";
 
-/// Where a node is.
+/// The zone of a Node.
 #[derive(Default, Deserialize, PartialEq)]
 struct Node {
     metadata: NodeMetadata,
@@ -45,19 +45,19 @@ struct NodeLabels {
     zone: String,
 }
 
-struct Publishing {
+struct EndpointSlices {
     client: Client,
     services: Cache<Service>,
     pods: Cache<Pod>,
     nodes: Cache<Node>,
     slices: OwnSlices,
-    seen: Mutex<HashMap<ObjectKey, Seen>>,
-    /// The last event about Pods that were left out, by Service.
-    told: Mutex<HashMap<ObjectKey, Vec<String>>>,
+    seen: Mutex<HashMap<ObjectKey, TriggerTimes>>,
+    /// The last event about skipped Pods, by Service.
+    reported: Mutex<HashMap<ObjectKey, Vec<String>>>,
     recorder: Recorder,
 }
 
-/// The controller of EndpointSlices.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
     let (services, pods) = (Cache::<Service>::default(), Cache::<Pod>::default());
@@ -65,14 +65,14 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     let slices = own_slices.cache.clone();
     let (services_of_pods, services_of_nodes, pods_of_nodes) =
         (services.clone(), services.clone(), pods.clone());
-    let publishing = Publishing {
+    let publishing = EndpointSlices {
         client: client.clone(),
         services: services.clone(),
         pods: pods.clone(),
         nodes: nodes.clone(),
         slices: own_slices,
         seen: Mutex::default(),
-        told: Mutex::default(),
+        reported: Mutex::default(),
         recorder: Recorder::new(client.clone(), REPORTER),
     };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
@@ -99,7 +99,7 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
         .workers(WORKERS)
 }
 
-/// A Service with everything that its slices depend on.
+/// A Service with the inputs of a decision.
 struct Observed {
     service: Arc<Service>,
     pods: Vec<Arc<Pod>>,
@@ -108,15 +108,15 @@ struct Observed {
     trigger: Option<Timestamp>,
 }
 
-impl Reconciler for Publishing {
+impl Reconciler for EndpointSlices {
     type Key = ObjectKey;
     type Observed = Observed;
     type Step = Decision;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let Some(service) = self.services.get(key) else {
-            self.seen().remove(key);
-            self.told().remove(key);
+            self.trigger_times().remove(key);
+            self.reported().remove(key);
             return Ok(None);
         };
         if !service.selects() {
@@ -129,7 +129,7 @@ impl Reconciler for Publishing {
             Some((pod.spec.node_name.clone(), node.metadata.labels.zone.clone()))
         });
         let zones = zones.collect();
-        let trigger = self.seen().entry(key.clone()).or_default().trigger(&service, &pods);
+        let trigger = self.trigger_times().entry(key.clone()).or_default().trigger(&service, &pods);
         Ok(Some(Observed { service, pods, zones, slices, trigger }))
     }
 
@@ -137,7 +137,7 @@ impl Reconciler for Publishing {
         let Observed { service, pods, zones, slices, trigger } = observed;
         let pods: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
-        decide::decide(&Known { service, pods: &pods, zones, slices: &slices, trigger: *trigger })
+        decide::decide(&SliceInputs { service, pods: &pods, zones, slices: &slices, trigger: *trigger })
     }
 
     async fn execute(
@@ -148,31 +148,31 @@ impl Reconciler for Publishing {
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         self.slices.execute(&self.client, key, decision.steps).await?;
-        self.tell(key, &service.metadata.uid, decision.left_out).await;
+        self.report(key, &service.metadata.uid, decision.left_out).await;
         Ok(Outcome::Done)
     }
 }
 
-impl Publishing {
-    fn seen(&self) -> MutexGuard<'_, HashMap<ObjectKey, Seen>> {
+impl EndpointSlices {
+    fn trigger_times(&self) -> MutexGuard<'_, HashMap<ObjectKey, TriggerTimes>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn told(&self) -> MutexGuard<'_, HashMap<ObjectKey, Vec<String>>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> MutexGuard<'_, HashMap<ObjectKey, Vec<String>>> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells people which Pods are left out, if it is not what they were told before.
-    async fn tell(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
+    /// Records an event about skipped Pods, unless it is the same as the last one.
+    async fn report(&self, key: &ObjectKey, uid: &str, left_out: Vec<String>) {
         let message = match left_out.as_slice() {
             [] => {
-                self.told().remove(key);
+                self.reported().remove(key);
                 return;
             }
             [one] => format!("Error updating Endpoint Slices for Service {key}: {one}"),
             many => format!("Error updating Endpoint Slices for Service {key}: [{}]", many.join(", ")),
         };
-        if self.told().insert(key.clone(), left_out.clone()) == Some(left_out) {
+        if self.reported().insert(key.clone(), left_out.clone()) == Some(left_out) {
             return;
         }
         let (namespace, name) = (key.namespace.as_str(), key.name.as_str());

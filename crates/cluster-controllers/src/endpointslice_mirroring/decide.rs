@@ -1,27 +1,27 @@
-//! From Endpoints that somebody else writes to slices, for a Service that selects no Pods.
+//! EndpointSlices that mirror the Endpoints of a Service without a selector.
 
 use std::collections::BTreeMap;
 
 use crate::endpoints::decide::repack;
 use crate::endpointslice::decide::{Key, Wanted, in_place_of, says_the_same};
 use crate::service_endpoints::objects::{
-    Address, Conditions, Endpoint, Endpoints, LEADER, MANAGED_BY, Metadata, Port, SERVICE_NAME, Slice, Step,
-    SubsetPort, TRIGGER_TIME, owned_by, prefix, some, sorted,
+    Address, Conditions, Endpoint, Endpoints, LEADER, MANAGED_BY, Metadata, Port, SERVICE_NAME, Slice,
+    SliceStep, SubsetPort, TRIGGER_TIME, owned_by, prefix, some, sorted,
 };
 use crate::service_endpoints::view::{Texts, parse_address};
 
-/// The name that slices of this controller have in the label of their controller.
+/// The value of the label `managed-by` for this controller.
 pub const CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
-/// How many addresses of a subset are mirrored.
+/// The maximum number of mirrored addresses of a subset.
 const FULL: usize = 1000;
-/// The label of Endpoints that stay alone.
+/// The label of Endpoints that are not mirrored.
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 /// The annotation of `kubectl apply`.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Decides about the slices that this controller made for Endpoints; there are none to mirror without a Service that selects
-/// nothing.
-pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
+/// Decides about the mirrored slices of Endpoints; `endpoints` is `None` if there is nothing to mirror, such as without
+/// a Service or with a selector.
+pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<SliceStep> {
     let has = |texts: &Option<Texts>, key: &str, value: Option<&str>| {
         let found = texts.as_ref().and_then(|texts| texts.get(key)).map(String::as_str);
         found.is_some() && (value.is_none() || found == value)
@@ -31,7 +31,7 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
         !has(&metadata.labels, SKIP, Some("true")) && !has(&metadata.annotations, LEADER, None)
     });
     let Some(endpoints) = mirrored else {
-        return slices.iter().map(|slice| Step::Delete((*slice).clone())).collect();
+        return slices.iter().map(|slice| SliceStep::Delete((*slice).clone())).collect();
     };
     let mut existing: BTreeMap<Group, Vec<&Slice>> = BTreeMap::new();
     for slice in slices {
@@ -45,22 +45,22 @@ pub fn decide(endpoints: Option<&Endpoints>, slices: &[&Slice]) -> Vec<Step> {
         let first = slices.next();
         delete.extend(slices);
         match first {
-            Some(slice) if is_right(slice, endpoints, &wanted) => {}
+            Some(slice) if is_up_to_date(slice, endpoints, &wanted) => {}
             Some(slice) => update.push(in_place_of(slice, new_slice(endpoints, group.0, ports, wanted))),
             None => create.push(new_slice(endpoints, group.0, ports, wanted)),
         }
     }
     delete.extend(existing.into_values().flatten());
-    use_again(&mut create, &mut update, &mut delete);
+    reuse_slices(&mut create, &mut update, &mut delete);
     let create = create.into_iter().filter(|_| endpoints.metadata.deletion_timestamp.is_none());
-    let steps = create.map(Step::Create).chain(update.into_iter().map(Step::Update));
-    steps.chain(delete.into_iter().map(|slice| Step::Delete(slice.clone()))).collect()
+    let steps = create.map(SliceStep::Create).chain(update.into_iter().map(SliceStep::Update));
+    steps.chain(delete.into_iter().map(|slice| SliceStep::Delete(slice.clone()))).collect()
 }
 
-/// An address type and the ports.
+/// Address type and ports.
 type Group = (&'static str, Vec<Port>);
 
-/// The subsets to mirror, without those that are empty.
+/// The subsets to mirror, without empty ones.
 fn wanted(endpoints: &Endpoints) -> BTreeMap<Group, (Vec<Port>, Wanted)> {
     let mut groups: BTreeMap<Group, (Vec<Port>, Wanted)> = BTreeMap::new();
     for subset in repack(&endpoints.subsets) {
@@ -85,7 +85,7 @@ fn port(port: &SubsetPort) -> Port {
     }
 }
 
-/// An address as an endpoint, with its address type; what is no address is not mirrored.
+/// An address as an endpoint, with its address type; invalid addresses are not mirrored.
 fn endpoint(address: &Address, ready: bool) -> Option<(&'static str, Endpoint)> {
     let ip = parse_address(&address.ip)?;
     let endpoint = Endpoint {
@@ -99,8 +99,8 @@ fn endpoint(address: &Address, ready: bool) -> Option<(&'static str, Endpoint)> 
     Some((if ip.is_ipv6() { "IPv6" } else { "IPv4" }, endpoint))
 }
 
-/// Whether a slice says what it should.
-fn is_right(slice: &Slice, endpoints: &Endpoints, wanted: &Wanted) -> bool {
+/// Whether a slice is up to date.
+fn is_up_to_date(slice: &Slice, endpoints: &Endpoints, wanted: &Wanted) -> bool {
     let has_all = slice.endpoints.len() == wanted.len();
     let is_wanted = |endpoint: &Endpoint| {
         wanted.get(&Key::of(endpoint)).is_some_and(|wanted| says_the_same(wanted, endpoint))
@@ -147,8 +147,8 @@ fn new_slice(endpoints: &Endpoints, family: &str, ports: Vec<Port>, wanted: Want
     Slice { metadata, address_type: family.to_owned(), endpoints, ports }
 }
 
-/// Slices that would be deleted take the place of those that would be made.
-fn use_again(create: &mut Vec<Slice>, update: &mut Vec<Slice>, delete: &mut Vec<&Slice>) {
+/// Reuses slices to delete for slices to create.
+fn reuse_slices(create: &mut Vec<Slice>, update: &mut Vec<Slice>, delete: &mut Vec<&Slice>) {
     let new = std::mem::take(create);
     for slice in new {
         match delete.iter().position(|old| old.address_type == slice.address_type) {

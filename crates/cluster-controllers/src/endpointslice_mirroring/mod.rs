@@ -1,4 +1,5 @@
-//! The endpointslice-mirroring controller: watches Endpoints that another client writes, and mirrors them to EndpointSlices.
+//! The endpointslice-mirroring controller: watches Endpoints that other clients write, and mirrors them to
+//! EndpointSlices.
 
 pub(crate) mod decide;
 
@@ -14,17 +15,17 @@ use serde::de::IgnoredAny;
 
 use self::decide::CONTROLLER;
 use crate::Setup;
-use crate::service_endpoints::objects::{Endpoints, MANAGED_BY, SERVICE_NAME, Slice, Step};
+use crate::service_endpoints::objects::{Endpoints, MANAGED_BY, SERVICE_NAME, Slice, SliceStep};
 use crate::service_endpoints::own_slices::OwnSlices;
 use crate::service_endpoints::view::Texts;
 use crate::service_endpoints::{ENDPOINTS, SERVICES, SLICES};
 
-/// Endpoints that are looked at side by side.
+/// The number of Endpoints that are reconciled concurrently.
 const WORKERS: usize = 5;
 
-/// Whether a Service selects Pods.
+/// Whether a Service has a selector.
 #[derive(Default, Deserialize, PartialEq)]
-struct Selecting {
+struct ServiceSelector {
     #[serde(default)]
     spec: SelectingSpec,
 }
@@ -35,28 +36,28 @@ struct SelectingSpec {
     selector: Texts,
 }
 
-impl Selecting {
+impl ServiceSelector {
     fn selects(&self) -> bool {
         !self.spec.selector.is_empty()
     }
 }
 
-struct Copying {
+struct MirroredSlices {
     client: Client,
-    services: Cache<Selecting>,
+    services: Cache<ServiceSelector>,
     slices: OwnSlices,
 }
 
-/// The controller that mirrors Endpoints.
+/// The controller.
 pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let client = &setup.client;
-    let (services, own_slices) = (Cache::<Selecting>::default(), OwnSlices::default());
+    let (services, own_slices) = (Cache::<ServiceSelector>::default(), OwnSlices::default());
     let slices = own_slices.cache.clone();
-    let copying = Copying { client: client.clone(), services: services.clone(), slices: own_slices };
+    let copying = MirroredSlices { client: client.clone(), services: services.clone(), slices: own_slices };
     let own = format!("{MANAGED_BY}={CONTROLLER}");
     Controller::new("endpointslice-mirroring-controller", copying)
         .watch_into(&services, &setup.informers, ListWatch::all(SERVICES), |delta| {
-            let selected = delta.old.map(Selecting::selects);
+            let selected = delta.old.map(ServiceSelector::selects);
             let concerns = delta.is_deleted || selected != Some(delta.object.selects());
             concerns.then(|| delta.key.clone())
         })
@@ -70,16 +71,16 @@ pub(crate) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
         .workers(WORKERS)
 }
 
-/// Endpoints that are to be mirrored, and the slices that mirror them.
+/// The Endpoints to mirror, and the slices that mirror them.
 struct Observed {
     endpoints: Option<Endpoints>,
     slices: Vec<Arc<Slice>>,
 }
 
-impl Reconciler for Copying {
+impl Reconciler for MirroredSlices {
     type Key = ObjectKey;
     type Observed = Observed;
-    type Step = Vec<Step>;
+    type Step = Vec<SliceStep>;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
         let is_mirrored = self.services.get(key).is_some_and(|service| !service.selects());
@@ -88,7 +89,7 @@ impl Reconciler for Copying {
         Ok(self.slices.of(key).map(|slices| Observed { endpoints, slices }))
     }
 
-    fn decide(Observed { endpoints, slices }: &Observed, _: Timestamp) -> Vec<Step> {
+    fn decide(Observed { endpoints, slices }: &Observed, _: Timestamp) -> Vec<SliceStep> {
         let slices: Vec<&Slice> = slices.iter().map(|slice| &**slice).collect();
         decide::decide(endpoints.as_ref(), &slices)
     }
@@ -97,7 +98,7 @@ impl Reconciler for Copying {
         &self,
         key: &ObjectKey,
         _: Observed,
-        steps: Vec<Step>,
+        steps: Vec<SliceStep>,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         self.slices.execute(&self.client, key, steps).await?;

@@ -1,4 +1,4 @@
-//! When events have been there for long enough.
+//! The expiry of events.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::views::or_default;
 
-/// An event, as far as it counts.
+/// The fields of an Event that this controller reads.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     pub metadata: Metadata,
@@ -25,7 +25,7 @@ pub(super) struct Metadata {
     managed_fields: Vec<Write>,
 }
 
-/// When somebody last wrote some of the fields.
+/// The time of a field manager's last write.
 #[derive(Debug, Deserialize)]
 struct Write {
     time: Option<Timestamp>,
@@ -33,27 +33,27 @@ struct Write {
 
 /// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Its time is over.
+pub(super) enum EventStep {
+    /// It has expired.
     Delete,
-    /// Its time will be over then.
+    /// It expires at this time.
     KeepUntil(Timestamp),
 }
 
-/// Decides about an event that expires so long after it was last written.
-pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> Step {
+/// Decides about an event that expires `ttl` after its last write.
+pub(super) fn decide(event: &Metadata, ttl: Duration, now: Timestamp) -> EventStep {
     let written = event.managed_fields.iter().filter_map(|write| write.time);
-    // An event without any time was not created by a server: it expires with the new ones.
+    // A server always sets a time; an event without any expires with the new ones.
     let last = written.chain(event.creation_timestamp).max().unwrap_or(now);
     match last.checked_add(ttl) {
-        Ok(end) if end <= now => Step::Delete,
-        Ok(end) => Step::KeepUntil(end),
-        Err(_) => Step::KeepUntil(Timestamp::MAX),
+        Ok(end) if end <= now => EventStep::Delete,
+        Ok(end) => EventStep::KeepUntil(end),
+        Err(_) => EventStep::KeepUntil(Timestamp::MAX),
     }
 }
 
-/// When to look again. Not for each event: those of one sixtieth of their life go together.
-pub(super) fn next_look(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
+/// The time until the next pass. Events that expire within a sixtieth of the TTL are deleted together.
+pub(super) fn next_pass(first_end: Timestamp, ttl: Duration, now: Timestamp) -> Duration {
     let wait = Duration::try_from(first_end.duration_since(now)).unwrap_or_default();
     wait.max(ttl / 60)
 }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_lives_from_its_last_write() {
+    fn an_event_expires_after_its_last_write() {
         let event = |made: i64, written: &[i64]| -> Metadata {
             let entries: Vec<_> = written.iter().map(|time| json!({"time": at(*time).to_string()})).collect();
             serde_json::from_value(
@@ -80,20 +80,20 @@ mod tests {
             .unwrap()
         };
         for (event, now, expected) in [
-            (event(0, &[]), 3599, Step::KeepUntil(at(3600))),
-            (event(0, &[]), 3600, Step::Delete),
-            (event(0, &[0, 50, 20]), 3600, Step::KeepUntil(at(3650))),
-            (Metadata::default(), 10, Step::KeepUntil(at(3610))),
+            (event(0, &[]), 3599, EventStep::KeepUntil(at(3600))),
+            (event(0, &[]), 3600, EventStep::Delete),
+            (event(0, &[0, 50, 20]), 3600, EventStep::KeepUntil(at(3650))),
+            (Metadata::default(), 10, EventStep::KeepUntil(at(3610))),
         ] {
             assert_eq!(decide(&event, HOUR, at(now)), expected, "{event:?}");
         }
-        assert_eq!(decide(&event(0, &[]), Duration::MAX, at(1)), Step::KeepUntil(Timestamp::MAX));
+        assert_eq!(decide(&event(0, &[]), Duration::MAX, at(1)), EventStep::KeepUntil(Timestamp::MAX));
     }
 
     #[test]
-    fn events_that_end_close_together_go_together() {
-        assert_eq!(next_look(at(100), HOUR, at(0)), Duration::from_secs(100));
-        assert_eq!(next_look(at(1), HOUR, at(0)), Duration::from_secs(60));
-        assert_eq!(next_look(at(0), HOUR, at(5)), Duration::from_secs(60));
+    fn events_that_expire_close_together_are_deleted_together() {
+        assert_eq!(next_pass(at(100), HOUR, at(0)), Duration::from_secs(100));
+        assert_eq!(next_pass(at(1), HOUR, at(0)), Duration::from_secs(60));
+        assert_eq!(next_pass(at(0), HOUR, at(5)), Duration::from_secs(60));
     }
 }

@@ -1,7 +1,8 @@
-//! Deletes events some time after they were last written. kube-apiserver leaves that to etcd.
+//! Deletes events some time after their last write. kube-apiserver leaves that to etcd.
 //!
-//! No event is cached. While there are events, all are listed page by page when the first of them expires; while there is none, an informer
-//! waits for one. A pass deletes while it lists, so that it is no `Reconciler`: all events at once may not fit into memory.
+//! No event is cached. While there are events, all are listed page by page when the first of them expires; while there
+//! are none, an informer waits for one. A pass deletes while it lists, so that it is not a `Reconciler`: all events at
+//! once may not fit into memory.
 
 mod decide;
 
@@ -17,19 +18,19 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use process::Shutdown;
 use tasks::TaskFailure;
 
-use self::decide::{Event, Metadata, Step, decide, next_look};
+use self::decide::{Event, EventStep, Metadata, decide, next_pass};
 use crate::kinds::EVENTS;
-use crate::views::There;
+use crate::views::Existence;
 
-/// Events that are deleted at once.
-const AT_ONCE: usize = 16;
+/// The number of concurrent deletions.
+const CONCURRENT_DELETIONS: usize = 16;
 /// The watch that runs while there are no events.
-const FIRST: &str = "the first event";
+const FIRST_EVENT: &str = "the first event";
 
-/// Deletes events so long after their last write, until a stop is requested.
+/// Deletes events `ttl` after their last write, until a stop is requested.
 ///
 /// # Errors
-/// The informer of events panicked: without it the first event after a while without any would stay.
+/// The informer of events panicked: without it the first event after an idle period would stay.
 pub async fn expiry(
     client: Client,
     ttl: Duration,
@@ -57,18 +58,23 @@ impl ReconcileKey for Expiry {
     async fn reconcile(&self, (): &(), context: &Context<()>) -> Result<Outcome> {
         let now = Timestamp::now();
         if let Some(end) = self.pass(now).await? {
-            context.subscriptions.remove(FIRST);
-            return Ok(Outcome::RequeueAfter(next_look(end, self.ttl, now)));
+            context.subscriptions.remove(FIRST_EVENT);
+            return Ok(Outcome::RequeueAfter(next_pass(end, self.ttl, now)));
         }
         let queue = context.queue.clone();
-        let bell = DeltaHandler::<There, _, _>::new(move |_| queue.add(()), || {});
-        context.subscriptions.add(FIRST, &self.informers, ListWatch::all(EVENTS).metadata_only(), bell);
+        let handler = DeltaHandler::<Existence, _, _>::new(move |_| queue.add(()), || {});
+        context.subscriptions.add(
+            FIRST_EVENT,
+            &self.informers,
+            ListWatch::all(EVENTS).metadata_only(),
+            handler,
+        );
         Ok(Outcome::Done)
     }
 }
 
 impl Expiry {
-    /// Deletes what has to go. The time at which the first of the others has to.
+    /// Deletes expired events. Returns the expiry of the first remaining one.
     async fn pass(&self, now: Timestamp) -> Result<Option<Timestamp>> {
         let events = Objects::new(&self.client, &EVENTS.resource(), None);
         let mut first: Option<Timestamp> = None;
@@ -77,17 +83,17 @@ impl Expiry {
             let mut ended = Vec::new();
             for Event { metadata } in page {
                 match decide(&metadata, self.ttl, now) {
-                    Step::Delete => ended.push(metadata),
-                    Step::KeepUntil(end) => first = Some(first.map_or(end, |first| first.min(end))),
+                    EventStep::Delete => ended.push(metadata),
+                    EventStep::KeepUntil(end) => first = Some(first.map_or(end, |first| first.min(end))),
                 }
             }
             let deletions = stream::iter(ended).map(|event| self.delete(event));
-            deletions.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+            deletions.buffer_unordered(CONCURRENT_DELETIONS).try_collect::<()>().await?;
         }
         Ok(first)
     }
 
-    /// Deletes an event, unless it has been written since.
+    /// Deletes an event, unless it was written in the meantime.
     async fn delete(&self, event: Metadata) -> Result<()> {
         let events = Objects::new(&self.client, &EVENTS.resource(), Some(&event.namespace));
         let preconditions =

@@ -3,11 +3,11 @@
 /// The state of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is there.
+    /// The owner exists.
     Solid,
-    /// It is on its way out, and waits for its dependents.
+    /// The owner is in foreground deletion and waits for its dependents.
     Waiting,
-    /// It is not there, or is another object with its name.
+    /// The owner does not exist, or its name belongs to another object.
     Absent,
 }
 
@@ -21,42 +21,42 @@ pub(super) enum Propagation {
 
 /// The decision about an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CollectorStep {
     Nothing,
-    /// It has an owner that stays: the references to the others go.
+    /// Remove the references to absent and waiting owners: a solid owner remains.
     Release,
-    /// It goes, and its own dependents before it. If one of those waits for dependents, too, there may be a circle: then
-    /// this object is to hold up nobody.
+    /// Delete the object in the foreground. If one of its dependents waits for dependents, too, there may be a cycle:
+    /// then the object no longer blocks its owners.
     DeleteForeground {
         unblock: bool,
     },
     Delete(Propagation),
 }
 
-/// The facts about an object beside its owners.
+/// The state of an object beside its owners.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// The policy that its finalizers ask for.
+    /// The propagation policy of its finalizers.
     pub(super) propagation: Propagation,
     pub(super) has_dependents: bool,
-    /// Whether one of its dependents waits for dependents.
+    /// Whether one of its dependents is in foreground deletion.
     pub(super) is_dependent_waiting: bool,
 }
 
-/// Decides about an object whose owners have these standings.
-pub(super) fn decide(standings: &[Standing], facts: Facts) -> Step {
+/// Decides about an object by the states of its owners.
+pub(super) fn decide(standings: &[Standing], facts: Facts) -> CollectorStep {
     let is_any = |wanted: Standing| standings.contains(&wanted);
     if standings.is_empty() {
-        Step::Nothing
+        CollectorStep::Nothing
     } else if is_any(Standing::Solid) {
         if standings.iter().all(|standing| *standing == Standing::Solid) {
-            Step::Nothing
+            CollectorStep::Nothing
         } else {
-            Step::Release
+            CollectorStep::Release
         }
     } else if is_any(Standing::Waiting) && facts.has_dependents {
-        Step::DeleteForeground { unblock: facts.is_dependent_waiting }
+        CollectorStep::DeleteForeground { unblock: facts.is_dependent_waiting }
     } else {
-        Step::Delete(facts.propagation)
+        CollectorStep::Delete(facts.propagation)
     }
 }

@@ -1,4 +1,4 @@
-//! Requests about owners, and the writes to objects.
+//! Lookups of owners, and the writes to objects.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,20 +8,20 @@ use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::decide::{Facts, Propagation, Standing, Step, decide};
-use super::graph::{Coordinates, Ending, FOREGROUND, Node, ORPHAN, Uid, View};
+use super::decide::{CollectorStep, Facts, Propagation, Standing, decide};
+use super::graph::{CollectedObject, Coordinates, Ending, FOREGROUND, Node, ORPHAN, Uid};
 use super::{Collector, Key};
 use controller::events::Reference;
 use controller::{Context, Error, Objects, Result};
 
-/// How often a change is tried that others interfere with.
+/// The number of attempts of a write that conflicts.
 const ATTEMPTS: usize = 5;
-/// Dependents that are let go side by side.
-const SIDE_BY_SIDE: usize = 32;
-/// Absent owners that are remembered.
-const REMEMBERED: usize = 1000;
+/// The number of dependents that are orphaned concurrently.
+const CONCURRENT_ORPHANS: usize = 32;
+/// The size of the cache of absent owners.
+const ABSENCES_MAX: usize = 1000;
 
-/// Owners that were asked for and are not there. A uid does not come back.
+/// The cache of absent owners. A uid does not come back.
 #[derive(Default)]
 pub(super) struct Absences(Mutex<HashSet<(Arc<Coordinates>, Box<str>)>>);
 
@@ -33,7 +33,7 @@ impl Absences {
 
     fn add(&self, owner: &Arc<Coordinates>, namespace: &str) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
+        if known.len() >= ABSENCES_MAX {
             known.clear();
         }
         known.insert((Arc::clone(owner), namespace.into()));
@@ -48,22 +48,22 @@ impl Node {
 }
 
 impl Collector {
-    /// Looks whether an owner is there that dependents name, and at them if it is not.
-    pub(super) async fn look_for_owner(&self, id: Uid, context: &Context<Key>) -> Result<()> {
+    /// Looks up an owner that was not observed, and enqueues its dependents if it is absent.
+    pub(super) async fn look_up_owner(&self, id: Uid, context: &Context<Key>) -> Result<()> {
         let (owner, dependent) = match self.graph().any_dependent(id) {
             Some((owner, dependent)) => (owner, dependent.clone()),
             None => return Ok(()),
         };
         if self.standing(id, &owner, &dependent).await? == Some(Standing::Absent) {
-            let keys = self.graph().missed(id);
+            let keys = self.graph().mark_not_found(id);
             keys.into_iter().for_each(|key| context.queue.add(key));
         }
         Ok(())
     }
 
-    /// The state of an owner that an object names; `None` if the object can have no such owner.
+    /// The state of an owner of an object; `None` if the reference is invalid.
     async fn standing(&self, id: Uid, owner: &Arc<Coordinates>, object: &Node) -> Result<Option<Standing>> {
-        // Before anything that is known of the uid: whatever becomes of that object, it was never the owner of this one.
+        // This check comes first: a namespaced object never owns a cluster-scoped one, whatever its state.
         if object.namespace.is_empty() && self.is_namespaced(owner, object).await? {
             return Ok(None);
         }
@@ -88,7 +88,7 @@ impl Collector {
             return Ok(Some(Standing::Absent));
         }
         let objects = Objects::new(&self.client, &of.resource, of.is_namespaced.then_some(namespace));
-        let found: Option<View> = objects.get_metadata(&owner.name).await?;
+        let found: Option<CollectedObject> = objects.get_metadata(&owner.name).await?;
         Ok(Some(match found.filter(|found| found.metadata.uid == owner.uid) {
             Some(found) if found.metadata.ending() == Ending::Foreground => Standing::Waiting,
             Some(_) => Standing::Solid,
@@ -102,7 +102,7 @@ impl Collector {
         }))
     }
 
-    /// Whether an object of the cluster names an owner in a namespace. If that is there, people are told once.
+    /// Whether a cluster-scoped object refers to a namespaced owner. If the owner exists, an event is recorded once.
     async fn is_namespaced(&self, owner: &Arc<Coordinates>, object: &Node) -> Result<bool> {
         let served = self.served();
         let of = served.kind(&owner.api_version, &owner.kind).filter(|of| of.is_namespaced);
@@ -113,7 +113,7 @@ impl Collector {
         Ok(of.is_some())
     }
 
-    /// Says so if an owner is in another namespace than the object that names it.
+    /// Records an event if an owner is in another namespace than the object.
     async fn report_if_elsewhere(
         &self,
         owner: &Coordinates,
@@ -122,7 +122,7 @@ impl Collector {
     ) -> Result<()> {
         let everywhere = Objects::new(&self.client, &of.resource, None);
         let named = ListParams::default().fields(&format!("metadata.name={}", owner.name));
-        let found = everywhere.list_metadata::<View>(&named).await?;
+        let found = everywhere.list_metadata::<CollectedObject>(&named).await?;
         if found.items.iter().any(|found| found.metadata.uid == owner.uid) {
             let Coordinates { api_version, kind, name, uid } = owner;
             let namespace = &object.namespace;
@@ -141,13 +141,13 @@ impl Collector {
         Ok(())
     }
 
-    /// Decides about an object with owners, and does it.
+    /// Decides about an object with owners, and executes the step.
     pub(super) async fn collect(&self, id: Uid, node: &Node) -> Result<()> {
         let mut standings = Vec::with_capacity(node.owners.len());
         for owner in &node.owners {
             match self.standing(owner.id, &owner.at, node).await? {
                 Some(standing) => standings.push(standing),
-                // Such a reference is an error that no other look resolves.
+                // A later lookup would not make the reference valid.
                 None => return Ok(()),
             }
         }
@@ -161,8 +161,8 @@ impl Collector {
             }
         };
         match decide(&standings, facts) {
-            Step::Nothing => Ok(()),
-            Step::Release => {
+            CollectorStep::Nothing => Ok(()),
+            CollectorStep::Release => {
                 let both = node.owners.iter().zip(&standings);
                 let lost = both.filter(|(_, standing)| **standing != Standing::Solid);
                 let lost: Vec<&str> = lost.map(|(owner, _)| &*owner.at.uid).collect();
@@ -171,7 +171,7 @@ impl Collector {
                 })
                 .await
             }
-            Step::DeleteForeground { unblock } => {
+            CollectorStep::DeleteForeground { unblock } => {
                 if unblock {
                     self.change_owners(node, |mut reference| {
                         if reference["blockOwnerDeletion"] == true {
@@ -183,12 +183,12 @@ impl Collector {
                 }
                 self.delete(node, Propagation::Foreground).await
             }
-            Step::Delete(propagation) => self.delete(node, propagation).await,
+            CollectorStep::Delete(propagation) => self.delete(node, propagation).await,
         }
     }
 
-    /// Deletes an object as it was when it was decided about; if only other things than its owners have changed since, as
-    /// it is now.
+    /// Deletes an object with the resource version of the decision as precondition; after a conflict with its present
+    /// one, if the owner references are unchanged.
     async fn delete(&self, node: &Node, propagation: Propagation) -> Result<()> {
         let objects = node.objects(self);
         let mut version = node.resource_version.to_string();
@@ -204,20 +204,22 @@ impl Collector {
                 Err(error) if error.is_conflict() => {}
                 outcome => return outcome.map(drop),
             }
-            let Some(View { metadata }) = objects.get_metadata(&node.name).await? else { return Ok(()) };
+            let Some(CollectedObject { metadata }) = objects.get_metadata(&node.name).await? else {
+                return Ok(());
+            };
             let owners = metadata.owner_references.iter().map(|reference| &*reference.uid);
             if metadata.uid != *node.uid {
                 return Ok(());
             }
             if !owners.eq(node.owners.iter().map(|owner| &*owner.at.uid)) {
-                return Err(Error::other("its owners have changed"));
+                return Err(Error::other("the owner references of the object changed"));
             }
             version = metadata.resource_version;
         }
-        Err(Error::other("it changes all the time"))
+        Err(Error::other("the object changed during every attempt"))
     }
 
-    /// Lets an owner go if no dependent holds it up; else looks at those that do.
+    /// Removes the foreground finalizer if no dependent blocks the owner; otherwise enqueues the blocking dependents.
     pub(super) async fn end_foreground(&self, id: Uid, node: &Node, context: &Context<Key>) -> Result<()> {
         let blocking = self.graph().blocking(id);
         if blocking.is_empty() {
@@ -228,7 +230,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes an owner out of its dependents, then lets it go.
+    /// Removes an owner from its dependents, then its orphan finalizer.
     pub(super) async fn orphan(&self, id: Uid, node: &Node) -> Result<()> {
         let dependents: Vec<Node> = {
             let graph = self.graph();
@@ -237,11 +239,11 @@ impl Collector {
         let is_other = |reference: Value| (reference["uid"] != *node.uid).then_some(reference);
         let work: Vec<_> =
             dependents.iter().map(|dependent| self.change_owners(dependent, is_other)).collect();
-        futures::stream::iter(work).buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
+        futures::stream::iter(work).buffer_unordered(CONCURRENT_ORPHANS).try_collect::<()>().await?;
         self.remove_finalizer(node, ORPHAN).await
     }
 
-    /// Changes or takes away references to owners.
+    /// Changes or removes owner references.
     async fn change_owners(&self, node: &Node, change: impl Fn(Value) -> Option<Value>) -> Result<()> {
         self.change(node, |metadata| {
             let old = metadata["ownerReferences"].as_array()?;
@@ -260,7 +262,7 @@ impl Collector {
         .await
     }
 
-    /// Changes the metadata of an object as it is now, if it is still there and there is something to change.
+    /// Patches the metadata of the present object, if it exists and there is a change.
     async fn change(&self, node: &Node, change: impl Fn(&Value) -> Option<Value>) -> Result<()> {
         let objects = node.objects(self);
         for _ in 0..ATTEMPTS {
@@ -278,6 +280,6 @@ impl Collector {
                 outcome => return outcome.map(drop),
             }
         }
-        Err(Error::other("it changes all the time"))
+        Err(Error::other("the object changed during every attempt"))
     }
 }

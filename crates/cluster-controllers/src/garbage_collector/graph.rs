@@ -1,5 +1,5 @@
-//! The graph of owners and dependents: the objects that have owners, and those on their way out that wait for their dependents. Others are not
-//! remembered.
+//! The graph of owners and dependents: objects with owners, and objects that wait for their dependents. Others are not
+//! cached.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use controller::discovery::ServedResource;
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 pub(super) const ORPHAN: &str = "orphan";
 
-/// The part of every object that is parsed.
+/// The fields of every object that the garbage collector reads.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct View {
+pub(super) struct CollectedObject {
     pub(super) metadata: Metadata,
 }
 
@@ -56,7 +56,7 @@ impl Metadata {
     }
 }
 
-/// A reference to an owner, as an object has it.
+/// An owner reference.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct OwnerReference {
@@ -81,7 +81,7 @@ impl OwnerReference {
     }
 }
 
-/// Where an owner is said to be. Its namespace, if it has one, is that of the object that says so.
+/// The coordinates of an owner in a reference. Its namespace, if it has one, is that of the dependent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Coordinates {
     pub(super) api_version: String,
@@ -90,19 +90,19 @@ pub(super) struct Coordinates {
     pub(super) uid: String,
 }
 
-/// Whether an object is on its way out.
+/// The deletion state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     No,
-    /// It waits for something that is not the business of this controller.
+    /// It waits for finalizers of other controllers.
     Plain,
-    /// It waits for its dependents to be gone.
+    /// It waits for the deletion of its dependents.
     Foreground,
-    /// It waits for its dependents to be let go.
+    /// It waits until its dependents are orphaned.
     Orphaning,
 }
 
-/// A uid, small. It is only a name in the graph: nothing is deleted because of it.
+/// A uid in compact form. It is only a key of the graph: deletions use the full uid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Uid(u128);
 
@@ -111,15 +111,15 @@ impl Uid {
         let mut value = 0u128;
         let mut digits = 0;
         for byte in text.bytes().filter(|byte| *byte != b'-') {
-            let Some(digit) = (byte as char).to_digit(16) else { return Self::odd(text) };
+            let Some(digit) = (byte as char).to_digit(16) else { return Self::hashed(text) };
             value = value << 4 | u128::from(digit);
             digits += 1;
         }
-        if digits == 32 { Self(value) } else { Self::odd(text) }
+        if digits == 32 { Self(value) } else { Self::hashed(text) }
     }
 
-    /// Of a text that is no UUID: FNV-1a.
-    fn odd(text: &str) -> Self {
+    /// The hash (FNV-1a) of a uid that is not a UUID.
+    fn hashed(text: &str) -> Self {
         let step = |hash: u128, byte: u8| {
             (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
         };
@@ -139,7 +139,7 @@ pub(super) struct Node {
     pub(super) ending: Ending,
     /// The propagation policy of its own deletion.
     pub(super) propagation: Propagation,
-    /// In which reading of all objects of its type it was seen last.
+    /// The number of the list of its type in which it was last observed.
     reading: u32,
 }
 
@@ -150,18 +150,18 @@ pub(super) struct Owner {
     pub(super) is_blocking: bool,
 }
 
-/// An object that others name as their owner.
+/// An object that is an owner.
 #[derive(Debug)]
 struct Owned {
-    /// Where the first of them says it is, and where that is itself.
+    /// The coordinates in its first dependent, with that dependent's namespace.
     at: Arc<Coordinates>,
     namespace: Box<str>,
     dependents: HashSet<Uid>,
-    /// How many of them hold up its end.
+    /// The number of dependents that block its deletion.
     blocking: usize,
-    /// Whether it has been seen to go: what is gone does not come back with the same uid.
+    /// Whether its deletion was observed: a uid does not come back.
     is_gone: bool,
-    /// Whether it was looked for where the first says it is, and was not there.
+    /// Whether it was looked up at the coordinates of its first dependent and not found.
     is_missed: bool,
 }
 
@@ -186,8 +186,8 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// An object is there, or has changed. What has to be looked at now.
-    pub(super) fn seen(&mut self, of: &Arc<ServedResource>, metadata: Metadata, reading: u32) -> Vec<Key> {
+    /// Adds or updates an object. Returns the keys to enqueue.
+    pub(super) fn observe(&mut self, of: &Arc<ServedResource>, metadata: Metadata, reading: u32) -> Vec<Key> {
         let id = Uid::of(&metadata.uid);
         let ending = metadata.ending();
         let is_waiting = matches!(ending, Ending::Foreground | Ending::Orphaning);
@@ -225,12 +225,12 @@ impl Graph {
         keys
     }
 
-    /// Makes an object a dependent of its owners, and no longer of those that it had before.
+    /// Adds an object to the dependents of its owners, and removes it from those of its former owners.
     fn link(&mut self, id: Uid, old: &[Owner], new: &Metadata, keys: &mut Vec<Key>) -> Box<[Owner]> {
         let mut owners: Vec<Owner> = Vec::with_capacity(new.owner_references.len());
         for reference in &new.owner_references {
             let owner_id = Uid::of(&reference.uid);
-            // An object may name an owner twice, in two versions of its kind: one is enough to keep it.
+            // An object may refer to an owner twice, in two versions of its kind: one reference is kept.
             if owners.iter().any(|known| known.id == owner_id) {
                 continue;
             }
@@ -249,7 +249,7 @@ impl Graph {
             if is_first {
                 keys.push(Key::Owner(owner_id));
             } else if is_odd && was.is_none_or(|was| *was.at != *at) || is_waiting && was.is_none() {
-                // A dependent that is added to an owner which waits for its dependents was not among those that were enqueued.
+                // A dependent that is added to a waiting owner was not among those that were enqueued.
                 keys.push(Key::Object(id));
             }
             if was_blocking && owned.blocking == 0 {
@@ -265,7 +265,7 @@ impl Graph {
         owners.into()
     }
 
-    /// An object is no longer a dependent. Its owner, if that waited for it.
+    /// Removes a dependent. Returns the owner, if it waited for it.
     fn unlink(&mut self, id: Uid, owner: &Owner) -> Option<Key> {
         let owned = self.owned.get_mut(&owner.id)?;
         owned.dependents.remove(&id);
@@ -278,8 +278,8 @@ impl Graph {
         (is_unblocked && is_waiting).then_some(Key::Object(owner.id))
     }
 
-    /// An object is gone. What has to be looked at now.
-    pub(super) fn gone(&mut self, uid: &str) -> Vec<Key> {
+    /// Removes an object. Returns the keys to enqueue.
+    pub(super) fn remove_observed(&mut self, uid: &str) -> Vec<Key> {
         self.remove(Uid::of(uid))
     }
 
@@ -294,9 +294,9 @@ impl Graph {
         keys
     }
 
-    /// All objects of a type have been read: those that were not among them are gone, and of the owners of that type nobody
-    /// knows whether they are.
-    pub(super) fn read_again(&mut self, of: &ServedResource, reading: u32) -> Vec<Key> {
+    /// All objects of a type were listed again: removes those that are missing. Owners of that type become uncertain
+    /// and are looked up.
+    pub(super) fn relisted(&mut self, of: &ServedResource, reading: u32) -> Vec<Key> {
         let is_missing = |node: &Node| node.of.resource == of.resource && node.reading != reading;
         let missing: Vec<Uid> =
             self.nodes.iter().filter(|(_, node)| is_missing(node)).map(|(id, _)| *id).collect();
@@ -306,8 +306,8 @@ impl Graph {
         keys
     }
 
-    /// The objects of a type are no longer watched: nobody waits for them any more. Who has to be looked at now.
-    pub(super) fn forget(&mut self, of: &ServedResource) -> Vec<Key> {
+    /// Removes the objects of a type that is no longer watched. Returns the owners that waited for them.
+    pub(super) fn remove_type(&mut self, of: &ServedResource) -> Vec<Key> {
         let nodes = self.nodes.iter().filter(|(_, node)| node.of.resource == of.resource);
         let ids: Vec<Uid> = nodes.map(|(id, _)| *id).collect();
         let mut keys = Vec::new();
@@ -323,7 +323,8 @@ impl Graph {
         self.nodes.get(&id)
     }
 
-    /// One that has this owner, and where it says that is: one that agrees with the first of them, if that is still so.
+    /// A dependent of this owner, with its coordinates of the owner: preferably one that agrees with the first
+    /// dependent.
     pub(super) fn any_dependent(&self, owner: Uid) -> Option<(Arc<Coordinates>, &Node)> {
         let owned = self.owned.get(&owner)?;
         let mut nodes = owned.dependents.iter().filter_map(|id| self.nodes.get(id));
@@ -335,15 +336,16 @@ impl Graph {
         Some((at(dependent)?, dependent))
     }
 
-    /// An owner is not where the first of its dependents says it is: they have to be looked at now, and who joins them when it comes.
-    pub(super) fn missed(&mut self, owner: Uid) -> Vec<Key> {
+    /// Records that the owner was not found at the coordinates in its first dependent. Returns all dependents for
+    /// reprocessing; later dependents of this owner are enqueued when they are added.
+    pub(super) fn mark_not_found(&mut self, owner: Uid) -> Vec<Key> {
         if let Some(owned) = self.owned.get_mut(&owner) {
             owned.is_missed = true;
         }
         self.dependents(owner).map(Key::Object).collect()
     }
 
-    /// Whether an owner has been seen to go.
+    /// Whether the deletion of an owner was observed.
     pub(super) fn is_gone(&self, owner: Uid) -> bool {
         self.owned.get(&owner).is_some_and(|owned| owned.is_gone)
     }
@@ -352,7 +354,7 @@ impl Graph {
         self.owned.get(&owner).into_iter().flat_map(|owned| owned.dependents.iter().copied())
     }
 
-    /// The dependents that hold up the end of an owner.
+    /// The dependents that block the deletion of an owner.
     pub(super) fn blocking(&self, owner: Uid) -> Vec<(Uid, Ending)> {
         let is_blocking =
             |node: &Node| node.owners.iter().any(|known| known.id == owner && known.is_blocking);
@@ -360,7 +362,7 @@ impl Graph {
         nodes.filter(|(_, node)| is_blocking(node)).map(|(id, node)| (id, node.ending)).collect()
     }
 
-    /// How many objects are remembered, and how many owners.
+    /// The number of cached objects and of owners.
     #[cfg(test)]
     pub(super) fn size(&self) -> (usize, usize) {
         (self.nodes.len(), self.owned.len())

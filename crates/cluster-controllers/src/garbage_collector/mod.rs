@@ -1,8 +1,10 @@
-//! The garbage-collector controller: deletes objects whose owners are gone, and finalizes owners that wait for their dependents.
+//! The garbage-collector controller: deletes objects whose owners are gone, and finalizes owners that wait for their
+//! dependents.
 //!
-//! The metadata of all types is watched, but only objects with owners are cached, and those that wait. That an owner is gone is known from its
-//! deletion, or asked for: no object is deleted whose owner may exist. A deletion names the object's uid and the version that the decision was
-//! made about. One key may need many requests about owners, of which the first that answers decides: this is no `Reconciler`.
+//! The metadata of all types is watched, but only objects with owners and waiting objects are cached. The absence of an
+//! owner is known from its observed deletion or from a lookup: no object is deleted whose owner may exist. A deletion
+//! has the uid and the resource version of the decision as preconditions. One key may need many lookups of owners, of
+//! which the first conclusive one decides: this is not a `Reconciler`.
 
 mod decide;
 mod execute;
@@ -25,11 +27,11 @@ use kube::Client;
 use serde::de::IgnoredAny;
 
 use self::execute::Absences;
-use self::graph::{Ending, Graph, Uid, View};
+use self::graph::{CollectedObject, Ending, Graph, Uid};
 use crate::Setup;
 
 const NAME: &str = "garbage-collector-controller";
-const DEFINITIONS: ResourceKind = ResourceKind {
+const CRDS: ResourceKind = ResourceKind {
     group: "apiextensions.k8s.io",
     version: "v1",
     kind: "CustomResourceDefinition",
@@ -41,20 +43,20 @@ const API_SERVICES: ResourceKind = ResourceKind {
     kind: "APIService",
     plural: "apiservices",
 };
-/// Objects that are decided about side by side: the more deletions share a commit, the less each costs. It is half of the writes that
-/// a server takes at a time (`--max-mutating-requests-inflight`), so that others are not sent away.
+/// The number of objects that are processed concurrently: the more deletions share a commit, the less each costs. Half
+/// of `--max-mutating-requests-inflight`, so that requests of other clients are not rejected.
 const WORKERS: usize = 96;
-/// Changes of types within this time are looked at together.
+/// Changes of CRDs and APIServices within this time are handled together.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How long to wait for the first reading of all types before trying later.
+/// The time to wait for the initial lists of all types; after that the key is retried later.
 const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The unit of reconciling.
+/// A key of the work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// The resources that the server serves.
     Types,
-    /// An owner that was not seen: does it exist?
+    /// An owner that was not observed and must be looked up.
     Owner(Uid),
     /// An object with owners, or one that waits for its dependents.
     Object(Uid),
@@ -72,7 +74,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ke
     };
     let mut controller = Controller::new(NAME, collector).workers(WORKERS);
     controller.context().queue.add(Key::Types);
-    for kind in [DEFINITIONS, API_SERVICES] {
+    for kind in [CRDS, API_SERVICES] {
         let queue = controller.context().queue;
         controller = controller.watch::<IgnoredAny, _>(
             &setup.informers,
@@ -95,25 +97,25 @@ struct Collector {
     recorder: Recorder,
 }
 
-/// The types as they were when they were last asked for.
+/// The result of the last discovery.
 #[derive(Default)]
 struct Types {
     served: Arc<Discovery>,
-    /// Those that are watched, by the path of their collection.
+    /// The watched types, by the path of their collection.
     watched: HashMap<String, Watched>,
-    /// The keys to add when there are other types: their owners are of a type that is not served.
+    /// Keys of objects with an owner of an unserved type, to add after the next change of types.
     waiting: HashSet<Key>,
 }
 
-/// A type that is watched.
+/// A watched type.
 struct Watched {
     of: Arc<ServedResource>,
-    /// Whether everything has been heard that there was to say of its objects: the server does not have it any more.
+    /// Whether the informer has ended: the server no longer serves the type.
     is_over: Arc<AtomicBool>,
 }
 
 impl Types {
-    /// A look that needs a type comes again when there are other types, which may be so already.
+    /// Retries a key that needs an unserved type after the next change of types, which may already have happened.
     fn wait_for(&mut self, key: Key, api_version: &str, kind: &str) -> Outcome {
         if self.served.kind(api_version, kind).is_some() {
             return Outcome::RequeueAfter(Duration::ZERO);
@@ -127,13 +129,13 @@ impl ReconcileKey for Collector {
     type Key = Key;
 
     async fn reconcile(&self, key: &Key, context: &Context<Key>) -> Result<Outcome> {
-        match self.look_at(*key, context).await {
+        match self.process(*key, context).await {
             Err(Error::NoKindMatch { api_version, kind }) => {
                 tracing::debug!(
                     ?key,
                     api_version,
                     kind,
-                    "the kind of an owner is not served; waiting for it"
+                    "the kind of an owner is not served; waiting until it is"
                 );
                 Ok(self.types().wait_for(*key, &api_version, &kind))
             }
@@ -143,10 +145,10 @@ impl ReconcileKey for Collector {
 }
 
 impl Collector {
-    async fn look_at(&self, key: Key, context: &Context<Key>) -> Result<()> {
+    async fn process(&self, key: Key, context: &Context<Key>) -> Result<()> {
         match key {
-            Key::Types => self.look_for_types(context).await?,
-            Key::Owner(id) => self.look_for_owner(id, context).await?,
+            Key::Types => self.refresh_types(context).await?,
+            Key::Owner(id) => self.look_up_owner(id, context).await?,
             Key::Object(id) => {
                 let node = self.graph().node(id).cloned();
                 match node.map(|node| (node.ending, node)) {
@@ -178,14 +180,14 @@ impl Collector {
         Arc::clone(&self.types().served)
     }
 
-    /// Waits for the lists of all types: only then the dependents of an object are known.
+    /// Waits for the initial lists of all types: only then the dependents of an object are known.
     async fn all_types_read(&self, context: &Context<Key>) -> Result<()> {
         let read = tokio::time::timeout(SYNC_PATIENCE, context.subscriptions.synced()).await;
-        read.map_err(|_| Error::other("not all types have been read yet"))
+        read.map_err(|_| Error::other("the initial lists of all types are not complete yet"))
     }
 
-    /// SharedInformers the types that have come, and forgets those that are gone.
-    async fn look_for_types(&self, context: &Context<Key>) -> Result<()> {
+    /// Starts informers of new types, and drops those of removed ones.
+    async fn refresh_types(&self, context: &Context<Key>) -> Result<()> {
         let served = Arc::new(Discovery::fetch(&self.client).await?);
         let mut types = self.types();
         types.waiting.drain().for_each(|key| context.queue.add(key));
@@ -194,11 +196,11 @@ impl Collector {
             served.preferred().filter(|of| is_collected(of)).map(|of| (of.path(None), of)).collect();
         let is_complete = served.failures.is_empty();
         types.watched.retain(|path, watched| {
-            // Its watch tells when it has heard of the last of its objects.
+            // The informer reports when it has removed the last object.
             let stays = wanted.contains_key(path) || !is_complete || !watched.is_over.load(Ordering::Acquire);
             if !stays {
                 context.subscriptions.remove(path);
-                self.graph().forget(&watched.of).into_iter().for_each(|key| context.queue.add(key));
+                self.graph().remove_type(&watched.of).into_iter().for_each(|key| context.queue.add(key));
             }
             stays
         });
@@ -208,7 +210,7 @@ impl Collector {
             }
             let watched = Watched { of: Arc::new(of.clone()), is_over: Arc::default() };
             let target = ListWatch::all(of.resource.clone()).metadata_only();
-            let follower = Follower {
+            let follower = GraphHandler {
                 graph: Arc::clone(&self.graph),
                 queue: context.queue.clone(),
                 of: Arc::clone(&watched.of),
@@ -222,22 +224,22 @@ impl Collector {
     }
 }
 
-/// Events come and go in masses, by time: nobody owns them.
+/// Events are excluded: they are many, expire by time, and have no dependents.
 fn is_collected(of: &ServedResource) -> bool {
     of.supports(&["delete", "list", "watch"]) && of.resource.plural != "events"
 }
 
-/// Keeps the objects of one type in the graph.
-struct Follower {
+/// The event handler that keeps the objects of one type in the graph.
+struct GraphHandler {
     graph: Arc<Mutex<Graph>>,
     queue: WorkQueue<Key>,
     of: Arc<ServedResource>,
     is_over: Arc<AtomicBool>,
-    /// How often all objects have been read.
+    /// The number of lists so far.
     reading: u32,
 }
 
-impl EventHandler for Follower {
+impl EventHandler for GraphHandler {
     fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = match event {
@@ -251,11 +253,13 @@ impl EventHandler for Follower {
                 vec![Key::Types]
             }
             WatchEvent::Apply(_, line) => {
-                let View { metadata } = line.parse()?;
-                graph.seen(&self.of, metadata, self.reading)
+                let CollectedObject { metadata } = line.parse()?;
+                graph.observe(&self.of, metadata, self.reading)
             }
-            WatchEvent::Delete(_, line) => graph.gone(&line.parse::<View>()?.metadata.uid),
-            WatchEvent::InitDone => graph.read_again(&self.of, self.reading),
+            WatchEvent::Delete(_, line) => {
+                graph.remove_observed(&line.parse::<CollectedObject>()?.metadata.uid)
+            }
+            WatchEvent::InitDone => graph.relisted(&self.of, self.reading),
         };
         drop(graph);
         keys.into_iter().for_each(|key| self.queue.add(key));

@@ -1,4 +1,4 @@
-//! When a token may go that an account got by itself, in times when accounts did, and that nobody uses.
+//! The decision about an auto-generated service account token that is not used.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::views::{Metadata, or_default};
 
-/// The day on which a token was used last.
+/// The label with the day of a token's last use.
 pub(super) const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
-/// The day from which on it is refused.
+/// The label with the day from which a token is invalid.
 pub(super) const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// An account, as far as it counts.
+/// The fields of a ServiceAccount that this controller reads.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Account {
     pub metadata: Metadata,
@@ -30,39 +30,39 @@ struct Named {
 /// The other objects that the decision depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Surroundings {
-    /// The day since when the use of tokens is noted, as it is written.
+    /// The day since which the use of tokens is tracked, as stored.
     pub since: Option<String>,
-    /// The account that the Secret is for.
+    /// The ServiceAccount of the Secret.
     pub account: Option<Account>,
-    /// Whether a Pod names the Secret.
+    /// Whether a Pod refers to the Secret.
     pub is_mounted: bool,
 }
 
 /// The decision about a Secret.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing, before this time.
+pub(super) enum TokenCleanupStep {
+    /// Nothing to do before this time.
     Wait(Timestamp),
-    /// Nothing, before the Secret changes.
+    /// Nothing to do before the Secret changes.
     Keep,
-    /// Nothing, as long as other objects stay as they are.
+    /// Nothing to do while other objects keep it; check again later.
     KeepForNow,
-    /// Refuse it from this day on.
+    /// Invalidate it from this day on.
     Refuse(String),
     /// Delete it.
     Delete,
 }
 
-/// The first time at which a token may have had its time, as far as the Secret itself says. `None` if it goes anyway, or nobody can
-/// read when it was used.
+/// The first time at which a token may have expired by its own labels. `None` if it is being deleted, or its labels are
+/// malformed.
 pub(super) fn due(secret: &Metadata, period: SignedDuration) -> Option<Timestamp> {
     let made = secret.creation_timestamp.filter(|_| secret.deletion_timestamp.is_none())?;
     let mut due = made.checked_add(period).and_then(|time| time.checked_add(1.second())).ok()?;
     if let Some(used) = secret.labels.get(LAST_USED) {
-        due = due.max(behind(day(used)?, period)?);
+        due = due.max(end_of_period(day(used)?, period)?);
     }
     if let Some(refused) = secret.labels.get(INVALID_SINCE).and_then(|text| day(text)) {
-        due = due.max(behind(refused, period)?);
+        due = due.max(end_of_period(refused, period)?);
     }
     Some(due)
 }
@@ -73,21 +73,22 @@ pub(super) fn decide(
     around: &Surroundings,
     now: Timestamp,
     period: SignedDuration,
-) -> Step {
-    let Some(noted) = around.since.as_deref().and_then(day).and_then(|since| behind(since, period)) else {
-        return Step::KeepForNow;
+) -> TokenCleanupStep {
+    let Some(noted) = around.since.as_deref().and_then(day).and_then(|since| end_of_period(since, period))
+    else {
+        return TokenCleanupStep::KeepForNow;
     };
     if now < noted {
-        return Step::Wait(noted);
+        return TokenCleanupStep::Wait(noted);
     }
-    // A Secret that its account does not list was created by hand, and is deleted by hand.
+    // A Secret that its ServiceAccount does not list was created manually, and is not cleaned up.
     let names_it = |account: &Account| account.secrets.iter().any(|named| named.name == secret.name);
     if around.is_mounted || !around.account.as_ref().is_some_and(names_it) {
-        return Step::KeepForNow;
+        return TokenCleanupStep::KeepForNow;
     }
     match secret.labels.get(INVALID_SINCE).and_then(|text| day(text)) {
-        Some(_) => Step::Delete,
-        None => Step::Refuse(now.to_zoned(TimeZone::UTC).date().to_string()),
+        Some(_) => TokenCleanupStep::Delete,
+        None => TokenCleanupStep::Refuse(now.to_zoned(TimeZone::UTC).date().to_string()),
     }
 }
 
@@ -96,13 +97,13 @@ fn day(text: &str) -> Option<Date> {
     Date::strptime("%Y-%m-%d", text).ok().filter(|date| date.to_string() == text)
 }
 
-/// When a whole period is over that began with the end of a day.
-fn behind(day: Date, period: SignedDuration) -> Option<Timestamp> {
+/// The end of a period that begins with the end of a day.
+fn end_of_period(day: Date, period: SignedDuration) -> Option<Timestamp> {
     let end = day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
     end.checked_add(period).ok()
 }
 
-/// Whether a text stands anywhere in a value.
+/// Whether a text occurs anywhere in a value.
 pub(super) fn mentions(value: &Value, text: &str) -> bool {
     match value {
         Value::String(known) => known == text,
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_due_a_period_after_it_was_made_used_and_refused() {
+    fn a_token_is_due_a_period_after_creation_use_and_invalidation() {
         for (labels, expected) in [
             (json!(null), Some("2024-12-31T00:00:01Z")),
             (json!({LAST_USED: "2024-03-01"}), Some("2025-03-02T00:00:00Z")),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_due_is_refused_first_and_goes_later() {
+    fn a_due_token_is_invalidated_first_and_deleted_later() {
         let account = |name: &str| -> Account {
             serde_json::from_value(json!({"metadata": {}, "secrets": [{"name": name}]})).unwrap()
         };
@@ -161,19 +162,19 @@ mod tests {
         let long = Some("2020-01-01");
         let refused = json!({INVALID_SINCE: "2025-01-01"});
         for (labels, around, expected) in [
-            (json!({}), around(None, Some(&its), false), Step::KeepForNow),
-            (json!({}), around(Some("now"), Some(&its), false), Step::KeepForNow),
+            (json!({}), around(None, Some(&its), false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(Some("now"), Some(&its), false), TokenCleanupStep::KeepForNow),
             (
                 json!({}),
                 around(Some("2026-01-01"), Some(&its), false),
-                Step::Wait(time("2027-01-02T00:00:00Z")),
+                TokenCleanupStep::Wait(time("2027-01-02T00:00:00Z")),
             ),
-            (json!({}), around(long, None, false), Step::KeepForNow),
-            (json!({}), around(long, Some(&other), false), Step::KeepForNow),
-            (json!({}), around(long, Some(&its), true), Step::KeepForNow),
-            (json!({}), around(long, Some(&its), false), Step::Refuse("2026-05-06".to_owned())),
-            (refused.clone(), around(long, Some(&its), false), Step::Delete),
-            (refused, around(long, Some(&its), true), Step::KeepForNow),
+            (json!({}), around(long, None, false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&other), false), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&its), true), TokenCleanupStep::KeepForNow),
+            (json!({}), around(long, Some(&its), false), TokenCleanupStep::Refuse("2026-05-06".to_owned())),
+            (refused.clone(), around(long, Some(&its), false), TokenCleanupStep::Delete),
+            (refused, around(long, Some(&its), true), TokenCleanupStep::KeepForNow),
         ] {
             let step = decide(&secret(labels.clone()), &around, time("2026-05-06T07:08:09Z"), PERIOD);
             assert_eq!(step, expected, "{labels}");
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_names_a_secret_wherever_it_does() {
+    fn a_pod_may_refer_to_a_secret_anywhere() {
         let spec =
             json!({"volumes": [{"projected": {"subscriptions": [{"secret": {"name": "token"}}]}}], "x": 1});
         assert!(mentions(&spec, "token"));

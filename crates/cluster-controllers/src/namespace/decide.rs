@@ -1,4 +1,4 @@
-//! The objects that are left in a namespace, the next step, and the conditions that report them.
+//! The next step of a namespace deletion, and the conditions that report remaining objects.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use controller::conditions::{self, StatusCondition};
 use kube::api::ApiResource;
 use serde::{Deserialize, Serialize};
 
-/// How long finalizers are given before the next look, if nothing changes earlier.
+/// The time for finalizers before the next pass, if nothing changes earlier.
 const FINALIZER_SECONDS: i64 = 15;
 
-/// The parsed part of an object that is left.
+/// The fields of a remaining object that this controller reads.
 #[derive(Debug, Deserialize)]
-pub(super) struct Left {
+pub(super) struct RemainingObject {
     pub(super) metadata: LeftMetadata,
 }
 
@@ -23,14 +23,14 @@ pub(super) struct LeftMetadata {
     pub(super) deletion_timestamp: Option<String>,
 }
 
-/// The objects that are left of one type.
+/// The remaining objects of one type.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RemainingObjects {
     pub(super) count: usize,
     pub(super) finalizers: BTreeMap<String, usize>,
 }
 
-impl Found {
+impl RemainingObjects {
     pub(super) fn add(&mut self, finalizers: &[String]) {
         self.count += 1;
         for finalizer in finalizers {
@@ -43,15 +43,15 @@ impl Found {
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) resource: ApiResource,
-    pub(super) found: Found,
-    /// Seconds until its objects should be gone.
+    pub(super) found: RemainingObjects,
+    /// Estimated seconds until its objects are gone.
     pub(super) estimate: i64,
     pub(super) error: Option<String>,
 }
 
 impl Sweep {
-    /// `estimate`: what graceful ends may take.
-    pub(super) fn of(namespace: &str, resource: ApiResource, found: Found, estimate: i64) -> Self {
+    /// `estimate` is the time of graceful deletions.
+    pub(super) fn of(namespace: &str, resource: ApiResource, found: RemainingObjects, estimate: i64) -> Self {
         let (estimate, error) = if found.count == 0 {
             (0, None)
         } else if estimate != 0 {
@@ -67,40 +67,40 @@ impl Sweep {
     }
 
     pub(super) fn failed(resource: ApiResource, error: String) -> Self {
-        Self { resource, found: Found::default(), estimate: 0, error: Some(error) }
+        Self { resource, found: RemainingObjects::default(), estimate: 0, error: Some(error) }
     }
 }
 
-/// Everything that a pass over a namespace has found out.
+/// The result of a pass over a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Groups whose types are not known, with the reasons.
+    /// Groups whose discovery failed, with the reasons.
     pub(super) unknown: BTreeMap<String, String>,
     pub(super) sweeps: Vec<Sweep>,
-    /// Whether other types have to wait for the end of the pods.
+    /// Whether other types wait until all Pods are gone.
     pub(super) are_pods_left: bool,
 }
 
-/// The next step for a namespace.
+/// The next step of a namespace deletion.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It is empty: it may go.
-    LetGo,
-    /// Something is left that others have to end.
+pub(super) enum DeletionStep {
+    /// It is empty: remove the finalizer.
+    Finalize,
+    /// Objects remain that other controllers must finalize.
     Wait(Duration),
-    /// Something failed.
+    /// A request failed.
     Retry(String),
 }
 
 impl Findings {
-    pub(super) fn step(&self) -> Step {
+    pub(super) fn step(&self) -> DeletionStep {
         let errors: Vec<String> = self.unknown_text().into_iter().chain(self.errors()).collect();
         if !errors.is_empty() {
-            return Step::Retry(errors.join(", "));
+            return DeletionStep::Retry(errors.join(", "));
         }
         match self.sweeps.iter().map(|sweep| sweep.estimate).max().unwrap_or(0) {
-            0 => Step::LetGo,
-            seconds => Step::Wait(Duration::from_secs(u64::try_from(seconds / 2 + 1).unwrap_or(1))),
+            0 => DeletionStep::Finalize,
+            seconds => DeletionStep::Wait(Duration::from_secs(u64::try_from(seconds / 2 + 1).unwrap_or(1))),
         }
     }
 
@@ -117,7 +117,7 @@ impl Findings {
         Some(format!("unable to retrieve the complete list of server APIs: {}", reasons.join(", ")))
     }
 
-    /// Why a condition holds: its reason and message; nothing if all is well.
+    /// Reason and message of a condition that is true; `None` if it is false.
     fn trouble(&self, condition: &str) -> Option<(&'static str, String)> {
         let is_counted = !self.are_pods_left;
         match condition {
@@ -194,7 +194,7 @@ impl StatusCondition for Condition {
     }
 }
 
-/// The reason and message of each condition while nothing is wrong.
+/// Reason and message of each condition that is false.
 const WELL: [(&str, &str, &str); 5] = [
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     (
@@ -211,7 +211,7 @@ const WELL: [(&str, &str, &str); 5] = [
     ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 ];
 
-/// The conditions as they are to be; `None` if they are so already.
+/// The new conditions; `None` if they are unchanged.
 pub(super) fn conditions(old: &[Condition], findings: &Findings, now: &str) -> Option<Vec<Condition>> {
     let mut new = old.to_vec();
     for (name, reason, message) in WELL {

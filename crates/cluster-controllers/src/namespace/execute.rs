@@ -11,21 +11,21 @@ use kube::Client;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use serde::Deserialize;
 
-use super::decide::{Findings, Found, Left, LeftMetadata, Sweep};
-use crate::kinds::DEFINITIONS;
-use crate::views::There;
+use super::decide::{Findings, LeftMetadata, RemainingObject, RemainingObjects, Sweep};
+use crate::kinds::CRDS;
+use crate::views::Existence;
 
 const PODS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Pod", plural: "pods" };
 const NODES: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Node", plural: "nodes" };
-/// Objects that are read at once.
+/// The page size of lists.
 const PAGE: u32 = 500;
-/// Types that are emptied side by side.
-const SIDE_BY_SIDE: usize = 8;
-/// Changes within this time are looked at together.
+/// The number of types that are deleted concurrently.
+const CONCURRENT_TYPES: usize = 8;
+/// Changes within this time trigger one pass.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A pass over a namespace that has been on its way out since a time.
-pub(super) struct Emptying<'a> {
+/// A pass over a namespace whose deletion started at `since`.
+pub(super) struct ContentDeletion<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
     pub(super) since: Timestamp,
@@ -62,12 +62,12 @@ struct PodStatus {
     phase: String,
 }
 
-impl Emptying<'_> {
-    /// Deletes everything that can be deleted now, and says what is left.
+impl ContentDeletion<'_> {
+    /// Deletes all objects that can be deleted now, and returns those that remain.
     pub(super) async fn pass(&self) -> Result<Findings> {
-        // After a list of CRDs discovery has all of their types, also on a server that is behind another one.
-        let definitions = Objects::new(self.client, &DEFINITIONS.resource(), None);
-        definitions.list_metadata::<There>(&ListParams::default()).await?;
+        // A list of CRDs ensures that discovery has all of their types, even on a server that lags behind another one.
+        let crds = Objects::new(self.client, &CRDS.resource(), None);
+        crds.list_metadata::<Existence>(&ListParams::default()).await?;
         let served = Discovery::fetch(self.client).await?;
         let deletable = served.preferred().filter(|of| of.is_namespaced && of.supports(&["delete"]));
         let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|of| of.resource == PODS.resource());
@@ -83,7 +83,7 @@ impl Emptying<'_> {
         }
         if !findings.are_pods_left {
             let work: Vec<_> = others.into_iter().map(|of| self.objects(of)).collect();
-            let sweeps: Vec<_> = futures::stream::iter(work).buffered(SIDE_BY_SIDE).collect().await;
+            let sweeps: Vec<_> = futures::stream::iter(work).buffered(CONCURRENT_TYPES).collect().await;
             findings.sweeps.extend(sweeps);
         }
         Ok(findings)
@@ -93,22 +93,24 @@ impl Emptying<'_> {
         let objects = Objects::new(self.client, &of.resource, Some(self.namespace));
         let found = match self.empty(&objects, of).await {
             Ok(found) => found,
-            // Types that end meanwhile take their objects along; some are listed but have no collection.
-            Err(error) if error.is_not_found() || error.is_method_not_allowed() => Found::default(),
+            // A removed CRD deletes its objects; some types are listed but have no collection.
+            Err(error) if error.is_not_found() || error.is_method_not_allowed() => {
+                RemainingObjects::default()
+            }
             Err(error) => return Sweep::failed(of.resource.clone(), error.to_string()),
         };
         Sweep::of(self.namespace, of.resource.clone(), found, 0)
     }
 
-    async fn empty(&self, objects: &Objects, of: &ServedResource) -> Result<Found> {
+    async fn empty(&self, objects: &Objects, of: &ServedResource) -> Result<RemainingObjects> {
         if !of.supports(&["list"]) {
             delete_collection(objects).await?;
-            return Ok(Found::default());
+            return Ok(RemainingObjects::default());
         }
-        let first = objects.list_metadata::<Left>(&ListParams::default().limit(PAGE)).await?;
-        let is_ending = |left: &Left| left.metadata.deletion_timestamp.is_some();
+        let first = objects.list_metadata::<RemainingObject>(&ListParams::default().limit(PAGE)).await?;
+        let is_ending = |left: &RemainingObject| left.metadata.deletion_timestamp.is_some();
         if first.items.is_empty() {
-            return Ok(Found::default());
+            return Ok(RemainingObjects::default());
         }
         if first.metadata.continue_token.is_empty() && first.items.iter().all(is_ending) {
             return Ok(count(first.items));
@@ -118,15 +120,15 @@ impl Emptying<'_> {
         } else {
             delete_each(objects).await?;
         }
-        let mut found = Found::default();
-        let mut pages = objects.metadata_pages::<Left>(ListParams::default());
+        let mut found = RemainingObjects::default();
+        let mut pages = objects.metadata_pages::<RemainingObject>(ListParams::default());
         while let Some(page) = pages.next().await? {
             page.iter().for_each(|left| found.add(&left.metadata.finalizers));
         }
         Ok(found)
     }
 
-    /// Pods may take their time, if there is a node that ends them.
+    /// Pods get their grace period, if they have a node that terminates them.
     async fn pods(&self) -> Result<Sweep> {
         let objects = Objects::new(self.client, &PODS.resource(), Some(self.namespace));
         let pods = objects.list::<Pod>(&ListParams::default()).await?.items;
@@ -143,12 +145,12 @@ impl Emptying<'_> {
                 left = objects.list::<Pod>(&ListParams::default()).await?.items;
             }
         }
-        let mut found = Found::default();
+        let mut found = RemainingObjects::default();
         left.iter().for_each(|pod| found.add(&pod.metadata.left.finalizers));
         Ok(Sweep::of(self.namespace, PODS.resource(), found, estimate))
     }
 
-    /// Ends pods at once whose node is not there: nobody else ever will. True if there were some.
+    /// Force-deletes Pods whose node does not exist: no kubelet would. Returns whether there were any.
     async fn end_without_node(&self, objects: &Objects, pods: &[Pod]) -> Result<bool> {
         let nodes = Objects::new(self.client, &NODES.resource(), None);
         let names: HashSet<&str> = pods.iter().map(|pod| &*pod.spec.node_name).collect();
@@ -173,13 +175,13 @@ impl Emptying<'_> {
     }
 }
 
-fn count(items: Vec<Left>) -> Found {
-    let mut found = Found::default();
+fn count(items: Vec<RemainingObject>) -> RemainingObjects {
+    let mut found = RemainingObjects::default();
     items.iter().for_each(|left| found.add(&left.metadata.finalizers));
     found
 }
 
-/// Dependents go like everything else here: nothing has to be held for them.
+/// Deletes dependents in the background like all other objects: nothing waits for them.
 async fn delete_collection(objects: &Objects) -> Result<()> {
     objects.delete_collection(&DeleteParams::background(), &ListParams::default()).await
 }
@@ -201,25 +203,25 @@ async fn delete_each(objects: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// Asks for another look at a namespace when something changes in it.
-pub(super) struct Doorbell {
+/// The event handler that enqueues a namespace when a remaining object changes.
+pub(super) struct NamespaceHandler {
     queue: WorkQueue<String>,
     namespace: String,
     is_live: bool,
 }
 
-impl Doorbell {
+impl NamespaceHandler {
     pub(super) fn new(queue: WorkQueue<String>, namespace: &str) -> Self {
         Self { queue, namespace: namespace.to_owned(), is_live: false }
     }
 }
 
-impl EventHandler for Doorbell {
+impl EventHandler for NamespaceHandler {
     fn handle(&mut self, event: WatchEvent<'_>) -> Result<()> {
-        // Changes between the list of the objects and the start of this informer are seen by one more pass.
+        // A further pass covers changes between the list of objects and the start of this informer.
         self.is_live = match event {
             WatchEvent::Init => false,
-            // Nothing is left of a type that is not there.
+            // A type that is not served has no remaining objects.
             WatchEvent::InitDone | WatchEvent::NotServed => true,
             WatchEvent::Apply(..) | WatchEvent::Delete(..) => self.is_live,
         };

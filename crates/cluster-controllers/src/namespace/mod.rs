@@ -1,7 +1,8 @@
-//! The namespace controller: deletes the content of namespaces whose deletion has begun, then removes the finalizer that holds them.
+//! The namespace controller: deletes the content of terminating namespaces, then removes their finalizer.
 //!
-//! Pods are deleted first, everything else when they are gone. While objects remain that other controllers have to finalize, their types are
-//! watched in the namespace, so that the end of the last object is the end of the namespace.
+//! Pods are deleted first, everything else when they are gone. While objects remain that other controllers must
+//! finalize, their types are watched in the namespace, so that the deletion of the last object ends that of the
+//! namespace.
 
 mod decide;
 mod execute;
@@ -17,20 +18,20 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::decide::{Condition, Findings, Step, conditions};
-use self::execute::{Doorbell, Emptying};
+use self::decide::{Condition, DeletionStep, Findings, conditions};
+use self::execute::{ContentDeletion, NamespaceHandler};
 use crate::Setup;
 
 const NAMESPACES: ResourceKind =
     ResourceKind { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
-/// The finalizer that stands for "its content is not gone yet".
+/// The finalizer of a namespace with content.
 const FINALIZER: &str = "kubernetes";
-/// Namespaces that are emptied side by side.
+/// The number of namespaces that are emptied concurrently.
 const WORKERS: usize = 4;
 
-/// The part of a namespace that says whether it is being deleted.
+/// The fields of a Namespace that tell whether it is being deleted.
 #[derive(Deserialize)]
-struct Seen {
+struct DeletionState {
     metadata: SeenMetadata,
 }
 
@@ -47,7 +48,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = St
         "namespace-controller",
         Namespaces { client: setup.client.clone(), informers: setup.informers.clone() },
     )
-    .watch::<Seen, _>(&setup.informers, ListWatch::all(NAMESPACES).metadata_only(), |delta| {
+    .watch::<DeletionState, _>(&setup.informers, ListWatch::all(NAMESPACES).metadata_only(), |delta| {
         let is_ending = delta.object.metadata.deletion_timestamp.is_some();
         (is_ending || delta.is_deleted).then(|| delta.key.name.clone())
     })
@@ -62,9 +63,9 @@ struct Namespaces {
 /// The decision about a namespace.
 #[derive(Debug, PartialEq, Eq)]
 enum NamespaceStep {
-    /// It stays, or is gone: nothing in it has to be watched.
+    /// It is not being deleted, or does not exist: end its watches.
     Forget,
-    /// Its deletion has begun at this time: delete its content.
+    /// Its deletion started at this time: delete its content.
     Empty(Timestamp),
 }
 
@@ -108,7 +109,7 @@ impl Namespaces {
         Objects::new(&self.client, &NAMESPACES.resource(), None)
     }
 
-    /// One pass over the content of a namespace, and what follows from what it left.
+    /// One pass over the content of a namespace, and the next step.
     async fn empty(
         &self,
         name: &str,
@@ -122,8 +123,8 @@ impl Namespaces {
             namespace = objects.replace_subresource("status", name, &namespace).await?;
         }
         let now = Timestamp::now();
-        let findings = Emptying { client: &self.client, namespace: name, since, now }.pass().await?;
-        self.watch_what_is_left(name, &findings, context);
+        let findings = ContentDeletion { client: &self.client, namespace: name, since, now }.pass().await?;
+        self.watch_remaining(name, &findings, context);
 
         let old: Vec<Condition> =
             serde_json::from_value(namespace["status"]["conditions"].clone()).unwrap_or_default();
@@ -132,9 +133,9 @@ impl Namespaces {
             namespace = objects.replace_subresource("status", name, &namespace).await?;
         }
         match findings.step() {
-            Step::Wait(delay) => Ok(Outcome::RequeueAfter(delay)),
-            Step::Retry(reason) => Err(Error::other(reason)),
-            Step::LetGo => {
+            DeletionStep::Wait(delay) => Ok(Outcome::RequeueAfter(delay)),
+            DeletionStep::Retry(reason) => Err(Error::other(reason)),
+            DeletionStep::Finalize => {
                 if let Some(finalizers) = namespace["spec"]["finalizers"].as_array_mut() {
                     finalizers.retain(|finalizer| finalizer != FINALIZER);
                 }
@@ -144,31 +145,31 @@ impl Namespaces {
         }
     }
 
-    /// Rings when something changes of the types that are left.
-    fn watch_what_is_left(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
+    /// Watches the types with remaining objects.
+    fn watch_remaining(&self, namespace: &str, findings: &Findings, context: &Context<String>) {
         let left = findings.sweeps.iter().filter(|sweep| sweep.found.count > 0);
         for sweep in left {
             let list_watch = ListWatch::all(sweep.resource.clone()).namespace(namespace).metadata_only();
-            let bell = Doorbell::new(context.queue.clone(), namespace);
+            let handler = NamespaceHandler::new(context.queue.clone(), namespace);
             let name = format!("{}{list_watch}", watches_of(namespace));
-            context.subscriptions.add(name, &self.informers, list_watch, bell);
+            context.subscriptions.add(name, &self.informers, list_watch, handler);
         }
     }
 }
 
-/// The time since when a namespace is being deleted, if finalizers of its own hold it.
+/// The start of a namespace's deletion, if the finalizers of its spec block it.
 fn terminating_since(namespace: &Value) -> Option<Timestamp> {
     let since = namespace["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
     let is_held = namespace["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
     is_held.then_some(since)
 }
 
-/// How the names of the watches of a namespace begin.
+/// The prefix of the names of a namespace's watches.
 fn watches_of(namespace: &str) -> String {
     format!("{namespace} ")
 }
 
-/// A time as Kubernetes has it: without fractions.
+/// A time in Kubernetes' format, without fractions.
 fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -178,7 +179,7 @@ mod decisions {
     use super::*;
 
     #[test]
-    fn a_namespace_is_emptied_once_its_deletion_has_begun_and_its_finalizer_holds_it() {
+    fn a_terminating_namespace_with_its_finalizer_is_emptied() {
         let namespace = |deleted: Option<&str>, finalizers: &[&str]| {
             Some(json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"finalizers": finalizers}}))
         };

@@ -1,4 +1,4 @@
-//! Tables: the conditions of a terminating namespace, and when it is finalized.
+//! Tables: the conditions of a terminating namespace, and its next step.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ fn resource(group: &'static str, plural: &'static str) -> ApiResource {
     ResourceKind { group, version: "v1", kind: "Thing", plural }.resource()
 }
 
-fn found(objects: &[&[&str]]) -> Found {
-    let mut found = Found::default();
+fn found(objects: &[&[&str]]) -> RemainingObjects {
+    let mut found = RemainingObjects::default();
     for finalizers in objects {
         found.add(&finalizers.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     }
@@ -38,18 +38,18 @@ fn trouble(name: &str, reason: &str, message: &str) -> (String, String, String) 
 }
 
 #[test]
-fn an_empty_namespace_may_go_and_all_its_conditions_are_well() {
+fn an_empty_namespace_is_finalized_with_all_conditions_false() {
     let findings = Findings { sweeps: vec![sweep("configmaps", &[], 0)], ..Findings::default() };
-    assert_eq!(findings.step(), Step::LetGo);
+    assert_eq!(findings.step(), DeletionStep::Finalize);
     assert_eq!(troubles(&findings), []);
 }
 
 #[test]
-fn finalizers_are_waited_for_and_named_in_order() {
+fn a_namespace_waits_for_finalizers_and_reports_them_sorted() {
     let held = sweep("configmaps", &[&["b/x"], &["a/y", "b/x"]], 0);
     let other = Sweep::of("n", resource("apps", "deployments"), found(&[&["b/x"]]), 0);
     let findings = Findings { sweeps: vec![other, held], ..Findings::default() };
-    assert_eq!(findings.step(), Step::Wait(Duration::from_secs(8)));
+    assert_eq!(findings.step(), DeletionStep::Wait(Duration::from_secs(8)));
     assert_eq!(
         troubles(&findings),
         [
@@ -68,32 +68,32 @@ fn finalizers_are_waited_for_and_named_in_order() {
 }
 
 #[test]
-fn while_pods_are_left_the_rest_is_not_counted() {
+fn other_objects_are_not_counted_while_pods_remain() {
     let findings =
         Findings { sweeps: vec![sweep("pods", &[&[]], 30)], are_pods_left: true, ..Findings::default() };
-    assert_eq!(findings.step(), Step::Wait(Duration::from_secs(16)));
+    assert_eq!(findings.step(), DeletionStep::Wait(Duration::from_secs(16)));
     assert_eq!(troubles(&findings), []);
 }
 
 #[test]
-fn what_stays_without_a_finalizer_is_a_failure() {
+fn an_object_that_remains_without_a_finalizer_is_a_failure() {
     let findings = Findings { sweeps: vec![sweep("secrets", &[&[]], 0)], ..Findings::default() };
     let reason = "unexpected items still remain in namespace: n for gvr: /v1, Resource=secrets";
-    assert_eq!(findings.step(), Step::Retry(reason.to_owned()));
+    assert_eq!(findings.step(), DeletionStep::Retry(reason.to_owned()));
     let message = format!("Failed to delete all resource types, 1 remaining: {reason}");
     let failure = trouble("NamespaceDeletionContentFailure", "ContentDeletionFailed", &message);
     assert_eq!(troubles(&findings)[0], failure);
 }
 
 #[test]
-fn a_group_that_does_not_answer_is_a_failure_and_no_reason_to_stop() {
+fn a_failed_discovery_of_a_group_is_reported_and_does_not_stop_the_deletion() {
     let mut findings = Findings::default();
     let group = "metrics.k8s.io/v1beta1";
     findings.unknown.insert(group.to_owned(), format!("stale GroupVersion discovery: {group}"));
     let text = format!(
         "unable to retrieve the complete list of server APIs: {group}: stale GroupVersion discovery: {group}"
     );
-    assert_eq!(findings.step(), Step::Retry(text.clone()));
+    assert_eq!(findings.step(), DeletionStep::Retry(text.clone()));
     let message = format!("Discovery failed for some groups, 1 failing: {text}");
     assert_eq!(
         troubles(&findings),

@@ -1,10 +1,10 @@
-//! Whether a claim is in use, and what becomes of the finalizer that keeps it.
+//! The use of PersistentVolumeClaims by Pods.
 
 use serde::Deserialize;
 
 use crate::views::{Metadata, or_default};
 
-/// A Pod, as far as it counts.
+/// The fields of a Pod that this controller reads.
 #[derive(Debug, Deserialize)]
 pub(super) struct Pod {
     metadata: Metadata,
@@ -42,11 +42,11 @@ struct Source {
     claim_name: String,
 }
 
-/// That a volume is one, not what it is like.
+/// An ephemeral volume; its fields do not matter.
 #[derive(Debug, Deserialize)]
 struct Ephemeral {}
 
-/// The claims that a Pod names, with those that are made for it.
+/// The claims that a Pod refers to, including those of its ephemeral volumes.
 pub(super) fn named(pod: &Pod) -> impl Iterator<Item = String> {
     pod.spec.volumes.iter().filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
         (Some(source), _) => Some(source.claim_name.clone()),
@@ -59,14 +59,14 @@ fn made_for(pod: &Pod, volume: &Volume) -> String {
     format!("{}-{}", pod.metadata.name, volume.name)
 }
 
-/// Whether a Pod that is there and changed can let go of a claim. A Pod on a node that still runs cannot.
+/// Whether an existing Pod may stop to use its claims. A running Pod on a node does not.
 pub(super) fn may_free(pod: &Pod) -> bool {
     pod.spec.node_name.is_empty()
         || ["Failed", "Succeeded"].contains(&pod.status.phase.as_str())
         || pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether a Pod uses a claim: only one that was given to a node can.
+/// Whether a Pod uses a claim: only a scheduled one does.
 pub(super) fn uses(pod: &Pod, claim: &Metadata) -> bool {
     if pod.spec.node_name.is_empty() {
         return false;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_used_by_pods_on_nodes_that_name_it_or_that_it_was_made_for() {
+    fn a_claim_is_used_by_scheduled_pods_that_refer_to_it() {
         let by_name = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "w", "emptyDir": {}}]);
         let ephemeral = json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]);
         let none = json!({});
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_name_claims_of_both_sorts() {
+    fn pods_refer_to_claims_directly_and_by_ephemeral_volumes() {
         let volumes = json!([{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "b", "ephemeral": {}},
             {"name": "d", "emptyDir": {}}]);
         assert_eq!(named(&pod("n", volumes, &json!({}))).collect::<Vec<_>>(), ["c", "p-b"]);

@@ -16,8 +16,8 @@ use kube::api::ListParams;
 use self::decide::{Pod, may_free, named, uses};
 use crate::Setup;
 use crate::kinds::{CLAIMS, PODS};
-use crate::protection::{self, Step};
-use crate::views::{Bare, Metadata};
+use crate::protection::{self, ProtectionStep};
+use crate::views::{Metadata, MetadataOnly};
 
 const FINALIZER: &str = "kubernetes.io/pvc-protection";
 
@@ -25,14 +25,11 @@ const FINALIZER: &str = "kubernetes.io/pvc-protection";
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = ObjectKey> + use<>> {
     let (client, used) = (&setup.client, Used::default());
     let claims = Claims { client: client.clone(), used: used.clone() };
-    let controller = Controller::new("persistentvolumeclaim-protection-controller", claims).watch::<Bare, _>(
-        &setup.informers,
-        ListWatch::all(CLAIMS).metadata_only(),
-        |delta| {
+    let controller = Controller::new("persistentvolumeclaim-protection-controller", claims)
+        .watch::<MetadataOnly, _>(&setup.informers, ListWatch::all(CLAIMS).metadata_only(), |delta| {
             let step = protection::decide(&delta.object.metadata, FINALIZER);
-            (delta.is_deleted || step != Step::Nothing).then(|| delta.key.clone())
-        },
-    );
+            (delta.is_deleted || step != ProtectionStep::Nothing).then(|| delta.key.clone())
+        });
     let (queue, again, all) = (controller.context().queue, controller.context().queue, used.clone());
     let each = move |delta: &Delta<'_, Pod>| {
         if delta.is_deleted || may_free(delta.object) {
@@ -44,7 +41,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey<Key = Ob
     controller.handle(&setup.informers, ListWatch::all(PODS), DeltaHandler::<Pod, _, _>::new(each, synced))
 }
 
-/// The claims that are to go, but were in use when they were last looked at.
+/// The claims being deleted that were in use at the last reconciliation.
 #[derive(Clone, Default)]
 struct Used(Arc<Mutex<BTreeSet<ObjectKey>>>);
 
@@ -59,7 +56,7 @@ struct Claims {
     used: Used,
 }
 
-/// A claim, and whether a Pod uses it where that matters.
+/// A claim, and whether a Pod uses it if that matters.
 struct Observed {
     claim: Option<Metadata>,
     is_used: bool,
@@ -68,30 +65,34 @@ struct Observed {
 impl Reconciler for Claims {
     type Key = ObjectKey;
     type Observed = Observed;
-    type Step = Step;
+    type Step = ProtectionStep;
 
     async fn observe(&self, key: &ObjectKey, _: &Context<ObjectKey>) -> Result<Option<Observed>> {
-        let claim = self.objects(key).get_metadata::<Bare>(&key.name).await?.map(|claim| claim.metadata);
-        let step = claim.as_ref().map_or(Step::Nothing, |claim| protection::decide(claim, FINALIZER));
+        let claim =
+            self.objects(key).get_metadata::<MetadataOnly>(&key.name).await?.map(|claim| claim.metadata);
+        let step =
+            claim.as_ref().map_or(ProtectionStep::Nothing, |claim| protection::decide(claim, FINALIZER));
         let mut is_used = false;
-        if let (Step::RemoveIfUnused, Some(claim)) = (step, &claim) {
-            // From here on Pods that end add the key, so that none is missed between the list of them and this note.
+        if let (ProtectionStep::RemoveIfUnused, Some(claim)) = (step, &claim) {
+            // From here on finished Pods enqueue the key, so that none is missed between the list of Pods and this
+            // entry.
             self.used.keys().insert(key.clone());
             is_used = self.is_used(key, claim).await?;
         }
         Ok(Some(Observed { claim, is_used }))
     }
 
-    fn decide(Observed { claim, is_used }: &Observed, _: Timestamp) -> Step {
-        let step = claim.as_ref().map_or(Step::Nothing, |claim| protection::decide(claim, FINALIZER));
-        if *is_used && step == Step::RemoveIfUnused { Step::Nothing } else { step }
+    fn decide(Observed { claim, is_used }: &Observed, _: Timestamp) -> ProtectionStep {
+        let step =
+            claim.as_ref().map_or(ProtectionStep::Nothing, |claim| protection::decide(claim, FINALIZER));
+        if *is_used && step == ProtectionStep::RemoveIfUnused { ProtectionStep::Nothing } else { step }
     }
 
     async fn execute(
         &self,
         key: &ObjectKey,
         Observed { is_used, .. }: Observed,
-        step: Step,
+        step: ProtectionStep,
         _: &Context<ObjectKey>,
     ) -> Result<Outcome> {
         if !is_used {

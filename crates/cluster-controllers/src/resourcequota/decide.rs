@@ -1,22 +1,22 @@
-//! Which quotas have to be counted again.
+//! The quotas that have to be recalculated.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
-use quota::Resource;
+use quota::QuotaResource;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The cached part of a quota.
+/// The cached fields of a quota.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Raw")]
 pub(super) struct Quota {
-    /// The types that it counts.
-    pub resources: BTreeSet<Resource>,
-    /// Tells one spec from another.
+    /// The resources that it counts.
+    pub resources: BTreeSet<QuotaResource>,
+    /// The hash of its spec.
     pub spec: u64,
-    /// Whether its status says what its spec says, and what is in use.
+    /// Whether its status matches its spec and has the use of all resources.
     pub is_counted: bool,
 }
 
@@ -40,7 +40,7 @@ impl From<Raw> for Quota {
     }
 }
 
-/// An object that is counted, as far as changes of it count.
+/// The fields of a counted object that decide whether its change matters.
 #[derive(Debug, Deserialize)]
 pub(super) struct Object {
     #[serde(default)]
@@ -69,32 +69,35 @@ struct Status {
     phase: String,
 }
 
-/// How much of the objects of a type has to be seen.
+/// The fields of a resource that must be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// That they are there.
+pub(super) enum WatchDetail {
+    /// Metadata only: objects are counted.
     Count,
-    /// All of them; every change may free something.
+    /// All fields; every change may free something.
     Changes,
-    /// All of them; of changes only those that end a Pod, or that make it one that ends.
+    /// All fields; only the termination of a Pod, or the start of its deletion, frees something.
     Ends,
 }
 
-/// How much has to be seen of a type.
-pub(super) fn sight((group, plural): &Resource) -> Sight {
+/// The required fields of a resource.
+pub(super) fn watch_detail(resource: &QuotaResource) -> WatchDetail {
+    let QuotaResource { group, plural } = resource;
     match (group.as_str(), plural.as_str()) {
-        ("", "pods") => Sight::Ends,
-        ("", "services" | "persistentvolumeclaims") | ("resource.k8s.io", "resourceclaims") => Sight::Changes,
-        _ => Sight::Count,
+        ("", "pods") => WatchDetail::Ends,
+        ("", "services" | "persistentvolumeclaims") | ("resource.k8s.io", "resourceclaims") => {
+            WatchDetail::Changes
+        }
+        _ => WatchDetail::Count,
     }
 }
 
-/// Whether an object that is there may use less of something than before.
-pub(super) fn may_free(object: &Object, sight: Sight) -> bool {
-    match sight {
-        Sight::Count => false,
-        Sight::Changes => true,
-        Sight::Ends => {
+/// Whether an update of an object may have reduced its use.
+pub(super) fn may_free(object: &Object, watch_detail: WatchDetail) -> bool {
+    match watch_detail {
+        WatchDetail::Count => false,
+        WatchDetail::Changes => true,
+        WatchDetail::Ends => {
             ["Failed", "Succeeded"].contains(&object.status.phase.as_str())
                 || object.metadata.deletion_timestamp.is_some()
                 || object.spec.active_deadline_seconds.is_some()
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_counted_when_its_status_says_so() {
+    fn a_quota_is_counted_if_its_status_matches_its_spec() {
         let (spec, hard) = (json!({"hard": {"pods": "1"}}), json!({"pods": "1"}));
         assert!(quota(&spec, &json!({"hard": hard, "used": {}})).is_counted);
         assert!(!quota(&spec, &json!({"hard": hard})).is_counted);
@@ -124,15 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn pods_free_something_when_they_end_and_others_with_every_change() {
-        let pods = ("".to_owned(), "pods".to_owned());
-        let seen = |object: Value| may_free(&serde_json::from_value(object).unwrap(), sight(&pods));
+    fn pods_free_usage_when_they_terminate_and_others_with_every_change() {
+        let pods = QuotaResource::new("", "pods");
+        let seen = |object: Value| may_free(&serde_json::from_value(object).unwrap(), watch_detail(&pods));
         assert!(!seen(json!({"metadata": {}, "spec": {}, "status": {"phase": "Running"}})));
         assert!(seen(json!({"metadata": {}, "spec": {}, "status": {"phase": "Failed"}})));
         assert!(seen(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}})));
         assert!(seen(json!({"metadata": {}, "spec": {"activeDeadlineSeconds": 1}})));
-        let of = |group: &str, plural: &str| sight(&(group.to_owned(), plural.to_owned()));
-        assert_eq!(of("", "services"), Sight::Changes);
-        assert_eq!(of("apps", "deployments"), Sight::Count);
+        let of = |group: &str, plural: &str| watch_detail(&QuotaResource::new(group, plural));
+        assert_eq!(of("", "services"), WatchDetail::Changes);
+        assert_eq!(of("apps", "deployments"), WatchDetail::Count);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads everything that a quota counts, and writes what it came to.
+//! Lists the objects that a quota counts, and writes its status.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::api::{ApiResource, ListParams};
 use model::Object;
-use quota::{Counted, Resource, Tally};
+use quota::{Counted, QuotaResource, Tally};
 use serde_json::Value;
 
-use super::decide::{Sight, sight};
+use super::decide::{WatchDetail, watch_detail};
 use crate::kinds::QUOTAS;
-use crate::views::There;
+use crate::views::Existence;
 
-/// Counts one quota again. True if its status said of something else before what is counted.
+/// Recalculates one quota. Returns whether its status had other hard limits before.
 pub(super) async fn count(
     client: &Client,
     key: &ObjectKey,
-    served: &BTreeMap<Resource, ApiResource>,
+    served: &BTreeMap<QuotaResource, ApiResource>,
 ) -> Result<bool> {
     let quotas = Objects::new(client, &QUOTAS.resource(), key.namespace());
-    // The controller may list quotas, not get one.
+    // The RBAC role of the controller allows to list quotas, but not to get one.
     let selection = ListParams::default().fields(&format!("metadata.name={}", key.name));
     let Some(mut quota) = quotas.list::<Object>(&selection).await?.items.pop() else { return Ok(false) };
     let mut tally = Tally::of(&quota);
@@ -31,22 +31,24 @@ pub(super) async fn count(
     let Some(status) = tally.status(&quota) else { return Ok(false) };
     let is_new = quota.get("status").and_then(|status| status.get("hard")) != status.get("hard");
     quota.insert("status".to_owned(), status);
-    // With the revision that was read before anything was counted: what was charged meanwhile is not lost.
+    // The update has the resource version that was read before the count: a charge in the meantime is a conflict, not
+    // lost.
     quotas.replace_subresource::<Value>("status", &key.name, &quota).await?;
     Ok(is_new)
 }
 
-/// Adds the objects of one type; of a type that is no longer served there are none.
+/// Adds the objects of one resource; a resource that is not served has none.
 async fn add_all(
     tally: &mut Tally,
     client: &Client,
     key: &ObjectKey,
-    resource: &Resource,
+    resource: &QuotaResource,
     names: &ApiResource,
 ) -> Result<()> {
     let objects = Objects::new(client, names, key.namespace());
-    let counted = Counted { group: &resource.0, plural: &resource.1, now: Timestamp::now().as_second() };
-    let counts = if sight(resource) == Sight::Count {
+    let counted =
+        Counted { group: &resource.group, plural: &resource.plural, now: Timestamp::now().as_second() };
+    let counts = if watch_detail(resource) == WatchDetail::Count {
         count_all(tally, counted, &objects).await
     } else {
         add_each(tally, counted, &objects).await
@@ -57,9 +59,9 @@ async fn add_all(
     }
 }
 
-/// Counts objects without their content.
+/// Counts objects by their metadata.
 async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
-    let (mut pages, nothing) = (objects.metadata_pages::<There>(ListParams::default()), Object::new());
+    let (mut pages, nothing) = (objects.metadata_pages::<Existence>(ListParams::default()), Object::new());
     let mut has_begun = false;
     while let Some(page) = pages.next().await? {
         begin(tally, counted, &mut has_begun);
@@ -68,7 +70,7 @@ async fn count_all(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -
     Ok(())
 }
 
-/// Adds what each object uses.
+/// Adds the use of each object.
 async fn add_each(tally: &mut Tally, counted: Counted<'_>, objects: &Objects) -> Result<()> {
     let mut pages = objects.pages::<Object>(ListParams::default());
     let mut has_begun = false;

@@ -1,8 +1,9 @@
-//! The resourcequota controller: recalculates the use of quotas when they change, and when objects that they count change or are deleted.
+//! The resourcequota controller: recalculates the use of quotas when they change, and when objects that they count
+//! change or are deleted.
 //!
-//! Admission adds what a write needs to a quota, in the transaction of the write, and never subtracts. Objects are listed when a quota is
-//! recalculated, and not cached: a quota is counted page by page, so that this is no `Reconciler`. Each type that some quota counts has one
-//! informer, for deletions.
+//! Admission adds the use of a write to a quota in the transaction of the write, and never subtracts. Objects are
+//! listed when a quota is recalculated, and not cached: a quota is counted page by page, so that this is not a
+//! `Reconciler`. Each resource that some quota counts has one informer, for deletions.
 
 mod decide;
 mod execute;
@@ -18,16 +19,16 @@ use controller::{
 };
 use kube::Client;
 use kube::api::ApiResource;
-use quota::Resource;
+use quota::QuotaResource;
 
-use self::decide::{Object, Quota, Sight, may_free, sight};
+use self::decide::{Object, Quota, WatchDetail, may_free, watch_detail};
 use crate::Setup;
-use crate::kinds::{CLAIMS, CONFIG_MAPS, DEFINITIONS, PODS, QUOTAS, SECRETS, SERVICES};
-use crate::views::There;
+use crate::kinds::{CLAIMS, CONFIG_MAPS, CRDS, PODS, QUOTAS, SECRETS, SERVICES};
+use crate::views::Existence;
 
-/// Quotas that are counted side by side.
+/// The number of quotas that are recalculated concurrently.
 const WORKERS: usize = 2;
-/// The watch that runs while a quota counts types that may come and go.
+/// The watch that runs while a quota counts custom resources.
 const NEW_TYPES: &str = "new types";
 
 /// The controller.
@@ -54,12 +55,12 @@ struct Counter {
     types: Arc<Mutex<Types>>,
 }
 
-/// Types that not every server has.
+/// Resources that not every server has.
 #[derive(Default)]
 struct Types {
-    /// The versions in which they are served.
-    served: BTreeMap<Resource, ApiResource>,
-    /// How many changes of definitions have been heard of.
+    /// Their served versions.
+    served: BTreeMap<QuotaResource, ApiResource>,
+    /// The number of observed changes of CRDs.
     changes: u64,
 }
 
@@ -74,17 +75,18 @@ impl ReconcileKey for Counter {
         let served = self.served(&quota.resources).await?;
         self.watch(&quota.resources, &served, context);
         let is_new = execute::count(&self.client, key, &served).await?;
-        // Objects that were created before the status named their resource were not charged: a second pass counts them.
+        // Objects created before the status listed their resource were not charged: a second pass counts them.
         Ok(if is_new { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done })
     }
 }
 
 impl Counter {
-    /// Those types that the server has.
-    async fn served(&self, wanted: &BTreeSet<Resource>) -> Result<BTreeMap<Resource, ApiResource>> {
+    /// The served ones of these resources.
+    async fn served(&self, wanted: &BTreeSet<QuotaResource>) -> Result<BTreeMap<QuotaResource, ApiResource>> {
         let known = || {
             let types = self.types();
-            let find = |resource: &Resource| core(resource).or_else(|| types.served.get(resource).cloned());
+            let find =
+                |resource: &QuotaResource| core(resource).or_else(|| types.served.get(resource).cloned());
             wanted
                 .iter()
                 .filter_map(|wanted| Some((wanted.clone(), find(wanted)?)))
@@ -101,9 +103,9 @@ impl Counter {
             let countable =
                 served.preferred().filter(|of| of.is_namespaced && of.supports(&["list", "watch"]));
             let named = countable
-                .map(|of| ((of.resource.group.clone(), of.resource.plural.clone()), of.resource.clone()));
+                .map(|of| (QuotaResource::new(&of.resource.group, &of.resource.plural), of.resource.clone()));
             let mut types = self.types();
-            // An answer from before a change is not remembered beyond it.
+            // A lookup that started before a change of CRDs is not cached.
             if types.changes == before {
                 types.served = named.filter(|(name, _)| counted.contains(name)).collect();
                 drop(types);
@@ -116,32 +118,32 @@ impl Counter {
         self.types.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The types that some quota counts.
-    fn counted(&self) -> BTreeSet<Resource> {
+    /// The resources that some quota counts.
+    fn counted(&self) -> BTreeSet<QuotaResource> {
         self.quotas.all().iter().flat_map(|(_, quota)| quota.resources.iter().cloned()).collect()
     }
 
-    /// Follows what a quota counts.
+    /// Watches the objects that a quota counts.
     fn watch(
         &self,
-        wanted: &BTreeSet<Resource>,
-        served: &BTreeMap<Resource, ApiResource>,
+        wanted: &BTreeSet<QuotaResource>,
+        served: &BTreeMap<QuotaResource, ApiResource>,
         context: &Context<ObjectKey>,
     ) {
         for (resource, names) in served {
-            let (list_watch, sight) = (ListWatch::all(names.clone()), sight(resource));
-            let name = format!("{}.{}", resource.1, resource.0);
-            let bell = Bell {
+            let (list_watch, watch_detail) = (ListWatch::all(names.clone()), watch_detail(resource));
+            let name = format!("{}.{}", resource.plural, resource.group);
+            let handler = QuotaHandler {
                 queue: context.queue.clone(),
                 quotas: self.quotas.clone(),
                 resource: resource.clone(),
             };
-            let again = bell.clone();
-            let synced = move || again.ring(None);
-            if sight == Sight::Count {
-                let each = move |delta: &Delta<'_, There>| {
+            let again = handler.clone();
+            let synced = move || again.enqueue(None);
+            if watch_detail == WatchDetail::Count {
+                let each = move |delta: &Delta<'_, Existence>| {
                     if delta.is_deleted {
-                        bell.ring(Some(&delta.key.namespace));
+                        handler.enqueue(Some(&delta.key.namespace));
                     }
                 };
                 context.subscriptions.add(
@@ -152,25 +154,25 @@ impl Counter {
                 );
             } else {
                 let each = move |delta: &Delta<'_, Object>| {
-                    if delta.is_deleted || may_free(delta.object, sight) {
-                        bell.ring(Some(&delta.key.namespace));
+                    if delta.is_deleted || may_free(delta.object, watch_detail) {
+                        handler.enqueue(Some(&delta.key.namespace));
                     }
                 };
                 context.subscriptions.add(name, &self.informers, list_watch, DeltaHandler::new(each, synced));
             }
         }
-        if wanted.iter().any(|(group, _)| !group.is_empty()) {
+        if wanted.iter().any(|resource| !resource.group.is_empty()) {
             self.watch_types(context);
         }
     }
 
-    /// Follows definitions of types: their names are those of the types.
+    /// Watches CRDs: their names are those of the resources.
     fn watch_types(&self, context: &Context<ObjectKey>) {
         let (queue, quotas, types) = (context.queue.clone(), self.quotas.clone(), Arc::clone(&self.types));
         let subscriptions = context.subscriptions.clone();
-        let each = move |delta: &Delta<'_, There>| {
+        let each = move |delta: &Delta<'_, Existence>| {
             let Some((plural, group)) = delta.key.name.split_once('.') else { return };
-            let resource = (group.to_owned(), plural.to_owned());
+            let resource = QuotaResource::new(group, plural);
             let mut types = types.lock().unwrap_or_else(PoisonError::into_inner);
             types.served.remove(&resource);
             types.changes += 1;
@@ -178,49 +180,45 @@ impl Counter {
             if delta.is_deleted {
                 subscriptions.remove(&delta.key.name);
             }
-            Bell { queue: queue.clone(), quotas: quotas.clone(), resource }.ring(None);
+            QuotaHandler { queue: queue.clone(), quotas: quotas.clone(), resource }.enqueue(None);
         };
-        let bell = DeltaHandler::<There, _, _>::new(each, || {});
-        context.subscriptions.add(
-            NEW_TYPES,
-            &self.informers,
-            ListWatch::all(DEFINITIONS).metadata_only(),
-            bell,
-        );
+        let handler = DeltaHandler::<Existence, _, _>::new(each, || {});
+        context.subscriptions.add(NEW_TYPES, &self.informers, ListWatch::all(CRDS).metadata_only(), handler);
     }
 
-    /// Ends the watches of what no quota counts any more.
+    /// Ends the watches of resources that no quota counts any more.
     fn forget_types(&self, context: &Context<ObjectKey>) {
         let mut counted = None;
         let own = ListWatch::all(QUOTAS).to_string();
         context.subscriptions.retain(|name| {
-            // Not before nobody can start one: a quota that comes later starts its own.
+            // Computed under the lock: a quota that is added later starts its own watch.
             let counted = counted.get_or_insert_with(|| self.counted());
-            let is_counted = |(group, plural): &Resource| name == format!("{plural}.{group}");
+            let is_counted =
+                |QuotaResource { group, plural }: &QuotaResource| name == format!("{plural}.{group}");
             name.starts_with(&own)
                 || counted.iter().any(is_counted)
-                || name == NEW_TYPES && counted.iter().any(|(group, _)| !group.is_empty())
+                || name == NEW_TYPES && counted.iter().any(|resource| !resource.group.is_empty())
         });
     }
 }
 
-/// A type that every server has.
-fn core((group, plural): &Resource) -> Option<ApiResource> {
+/// A resource that every server has.
+fn core(QuotaResource { group, plural }: &QuotaResource) -> Option<ApiResource> {
     let kinds = [CLAIMS, CONFIG_MAPS, PODS, QUOTAS, SECRETS, SERVICES];
     kinds.iter().find(|kind| kind.group == group && kind.plural == plural).map(ResourceKind::resource)
 }
 
-/// Asks for a new count of the quotas that count a type.
+/// The event handler that enqueues the quotas of a resource.
 #[derive(Clone)]
-struct Bell {
+struct QuotaHandler {
     queue: WorkQueue<ObjectKey>,
     quotas: Cache<Quota>,
-    resource: Resource,
+    resource: QuotaResource,
 }
 
-impl Bell {
-    /// In a namespace, or in all.
-    fn ring(&self, namespace: Option<&str>) {
+impl QuotaHandler {
+    /// Enqueues the quotas of a namespace, or of all.
+    fn enqueue(&self, namespace: Option<&str>) {
         let quotas = match namespace {
             None => self.quotas.all(),
             Some(namespace) => {

@@ -1,4 +1,4 @@
-//! Whether the certificates of the server stand in a namespace as they should.
+//! The decision about the root CA ConfigMap of a namespace.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ const KEY: &str = "ca.crt";
 const DESCRIBED: &str = "kubernetes.io/description";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/// The cached part of a ConfigMap: there is one in each namespace, and all should be the same.
+/// The cached fields of a ConfigMap: there is one per namespace, and all should be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "ConfigMap")]
 pub(super) struct Published {
@@ -51,26 +51,26 @@ fn fingerprint(data: &BTreeMap<String, String>) -> u64 {
 
 /// The decision about a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RootCaStep {
     Nothing,
     Create,
     Repair,
 }
 
-/// Decides about a namespace that has this ConfigMap and should have this CA.
-pub(super) fn decide(published: Option<Published>, authority: &str) -> Step {
-    let wanted = fingerprint(&BTreeMap::from([(KEY.to_owned(), authority.to_owned())]));
+/// Decides about the ConfigMap of a namespace, which should have this CA.
+pub(super) fn decide(published: Option<Published>, ca: &str) -> RootCaStep {
+    let wanted = fingerprint(&BTreeMap::from([(KEY.to_owned(), ca.to_owned())]));
     match published {
-        None => Step::Create,
-        Some(Published { fingerprint, is_described: true }) if fingerprint == wanted => Step::Nothing,
-        Some(_) => Step::Repair,
+        None => RootCaStep::Create,
+        Some(Published { fingerprint, is_described: true }) if fingerprint == wanted => RootCaStep::Nothing,
+        Some(_) => RootCaStep::Repair,
     }
 }
 
-/// A new ConfigMap, or one that is there with the right content.
-pub(super) fn right(map: Option<Value>, authority: &str) -> Value {
+/// A new ConfigMap, or the present one with the correct content.
+pub(super) fn correct_config_map(map: Option<Value>, ca: &str) -> Value {
     let mut map = map.unwrap_or_else(|| json!({"metadata": {"name": NAME}}));
-    map["data"] = json!({KEY: authority});
+    map["data"] = json!({KEY: ca});
     map["metadata"]["annotations"][DESCRIBED] = DESCRIPTION.into();
     map
 }
@@ -80,25 +80,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_certificates_and_a_description_are_right() {
+    fn a_config_map_is_correct_with_the_ca_and_a_description_only() {
         let decided = |map: &Value| {
             let published = serde_json::from_value(map.clone()).unwrap();
             decide(Some(published), "CA")
         };
-        assert_eq!(decide(None, "CA"), Step::Create);
-        let made = right(None, "CA");
-        assert_eq!(decided(&made), Step::Nothing);
+        assert_eq!(decide(None, "CA"), RootCaStep::Create);
+        let made = correct_config_map(None, "CA");
+        assert_eq!(decided(&made), RootCaStep::Nothing);
         let described = json!({"annotations": {DESCRIBED: "mine"}});
         for (map, expected) in [
-            (json!({"metadata": described, "data": {"ca.crt": "CA"}}), Step::Nothing),
-            (json!({"metadata": described, "data": {"ca.crt": "old"}}), Step::Repair),
-            (json!({"metadata": described, "data": {"ca.crt": "CA", "more": "x"}}), Step::Repair),
-            (json!({"metadata": described, "data": null}), Step::Repair),
-            (json!({"metadata": {"annotations": {DESCRIBED: ""}}, "data": {"ca.crt": "CA"}}), Step::Repair),
-            (json!({"metadata": {}, "data": {"ca.crt": "CA"}}), Step::Repair),
+            (json!({"metadata": described, "data": {"ca.crt": "CA"}}), RootCaStep::Nothing),
+            (json!({"metadata": described, "data": {"ca.crt": "old"}}), RootCaStep::Repair),
+            (json!({"metadata": described, "data": {"ca.crt": "CA", "more": "x"}}), RootCaStep::Repair),
+            (json!({"metadata": described, "data": null}), RootCaStep::Repair),
+            (
+                json!({"metadata": {"annotations": {DESCRIBED: ""}}, "data": {"ca.crt": "CA"}}),
+                RootCaStep::Repair,
+            ),
+            (json!({"metadata": {}, "data": {"ca.crt": "CA"}}), RootCaStep::Repair),
         ] {
             assert_eq!(decided(&map), expected, "{map}");
-            assert_eq!(decided(&right(Some(map.clone()), "CA")), Step::Nothing, "{map}");
+            assert_eq!(decided(&correct_config_map(Some(map.clone()), "CA")), RootCaStep::Nothing, "{map}");
         }
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use self::decide::{NAME, Published, Step, decide, right};
+use self::decide::{NAME, Published, RootCaStep, correct_config_map, decide};
 use crate::kinds::{CONFIG_MAPS, NAMESPACES};
 use crate::serviceaccount::Namespace;
 use crate::{Settings, Setup};
@@ -49,14 +49,14 @@ struct Observed {
 impl Reconciler for Publisher {
     type Key = String;
     type Observed = Observed;
-    type Step = Step;
+    type Step = RootCaStep;
 
     async fn observe(&self, namespace: &String, _: &Context<String>) -> Result<Option<Observed>> {
         let published = self.published.get(&ObjectKey::new(namespace, NAME));
         Ok(Some(Observed { published, settings: Arc::clone(&self.settings) }))
     }
 
-    fn decide(Observed { published, settings }: &Observed, _: Timestamp) -> Step {
+    fn decide(Observed { published, settings }: &Observed, _: Timestamp) -> RootCaStep {
         decide(published.as_deref().copied(), &settings.root_ca)
     }
 
@@ -64,21 +64,21 @@ impl Reconciler for Publisher {
         &self,
         namespace: &String,
         Observed { settings, .. }: Observed,
-        step: Step,
+        step: RootCaStep,
         _: &Context<String>,
     ) -> Result<Outcome> {
-        let authority = &settings.root_ca;
+        let ca = &settings.root_ca;
         let maps = |client| Objects::new(client, &CONFIG_MAPS.resource(), Some(namespace));
         let written = match step {
-            Step::Nothing => return Ok(Outcome::Done),
-            Step::Create => maps(&self.client).create::<Value>(&right(None, authority)).await,
-            Step::Repair => {
+            RootCaStep::Nothing => return Ok(Outcome::Done),
+            RootCaStep::Create => maps(&self.client).create::<Value>(&correct_config_map(None, ca)).await,
+            RootCaStep::Repair => {
                 let Some(map) = maps(&self.reader).get(NAME).await? else { return Ok(Outcome::Done) };
-                maps(&self.client).replace(NAME, &right(Some(map), authority)).await
+                maps(&self.client).replace(NAME, &correct_config_map(Some(map), ca)).await
             }
         };
         match written {
-            // A change of another client meanwhile brings the key again.
+            // A concurrent change by another client enqueues the key again.
             Err(error) if error.is_conflict() || error.is_not_found() => {}
             Err(error) if error.is_namespace_terminating() => {}
             written => drop(written?),

@@ -1,4 +1,5 @@
-//! Shared parts of the endpoints, endpointslice and endpointslice-mirroring controllers: the objects they read and write.
+//! Shared code of the endpoints, endpointslice and endpointslice-mirroring controllers: the objects they read and
+//! write.
 
 pub(crate) mod objects;
 pub(crate) mod own_slices;

@@ -1,4 +1,4 @@
-//! The objects that endpoints are made into.
+//! Endpoints and EndpointSlices.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::view::Texts;
 
-/// The label of a slice that names its Service.
+/// The label with the Service of a slice.
 pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
-/// The label of a slice that names its controller.
+/// The label with the controller of a slice.
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// The label of what belongs to a Service without an address.
+/// The label of the endpoints of a headless Service.
 pub const HEADLESS: &str = "service.kubernetes.io/headless";
-/// The annotation with the time of the change that endpoints follow.
+/// The annotation with the time of the change that triggered the last update.
 pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
-/// The annotation that was written by elections of old.
+/// The annotation of the former leader election.
 pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
-/// The metadata of an object, without what only its server needs.
+/// The metadata fields that the controllers read and write.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The prefix of its name, where the server generates the rest.
+    /// The prefix of a generated name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate_name: Option<String>,
     /// Its namespace.
@@ -33,10 +33,10 @@ pub struct Metadata {
     /// Its uid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// Its revision.
+    /// Its resource version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// When its deletion began.
+    /// The start of its deletion.
     #[serde(default, skip_serializing)]
     pub deletion_timestamp: Option<Timestamp>,
     /// Its labels.
@@ -53,7 +53,7 @@ pub struct Metadata {
     pub finalizers: Option<Vec<String>>,
 }
 
-/// A slice of the endpoints of a Service.
+/// An EndpointSlice.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Slice {
@@ -66,7 +66,7 @@ pub struct Slice {
     /// The endpoints.
     #[serde(default, deserialize_with = "null_is_empty", serialize_with = "empty_is_null")]
     pub endpoints: Vec<Endpoint>,
-    /// The ports that all of them have.
+    /// The ports of all its endpoints.
     #[serde(default, deserialize_with = "null_is_empty", serialize_with = "empty_is_null")]
     pub ports: Vec<Port>,
 }
@@ -80,7 +80,7 @@ fn empty_is_null<T: Serialize, S: serde::Serializer>(list: &[T], to: S) -> Resul
 }
 
 impl Slice {
-    /// Its name; empty for one that is not there yet.
+    /// Its name; empty before it is created.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
@@ -90,13 +90,13 @@ impl Slice {
         self.metadata.labels.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Its ports in an order that says nothing.
+    /// Its ports, sorted for comparison.
     pub fn sorted_ports(&self) -> Vec<Port> {
         sorted(self.ports.clone())
     }
 }
 
-/// Ports in an order that says nothing.
+/// Ports, sorted for comparison.
 pub fn sorted(mut ports: Vec<Port>) -> Vec<Port> {
     ports.sort();
     ports
@@ -109,16 +109,16 @@ pub struct Endpoint {
     /// Its addresses.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// How it is.
+    /// Its conditions.
     #[serde(default)]
     pub conditions: Conditions,
-    /// Its name.
+    /// Its host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// The Pod.
+    /// The reference to the Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ref: Option<Reference>,
-    /// The topology of old versions.
+    /// The topology of `v1beta1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated_topology: Option<Texts>,
     /// Its node.
@@ -132,16 +132,16 @@ pub struct Endpoint {
     pub hints: Option<Hints>,
 }
 
-/// How an endpoint is.
+/// The conditions of an endpoint.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Conditions {
-    /// It takes traffic.
+    /// Whether it takes traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
-    /// It would take traffic, even if it is on its way out.
+    /// Whether it can take traffic, even while terminating.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<bool>,
-    /// It is on its way out.
+    /// Whether it is terminating.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminating: Option<bool>,
 }
@@ -150,10 +150,10 @@ pub struct Conditions {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hints {
-    /// Those in these zones.
+    /// The zones that should use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub for_zones: Vec<Named>,
-    /// Those on these nodes.
+    /// The nodes that should use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub for_nodes: Vec<Named>,
 }
@@ -169,7 +169,7 @@ pub struct Named {
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Port {
-    /// The name that it has in the Service.
+    /// The name of the Service port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The number.
@@ -202,16 +202,16 @@ pub struct Reference {
     /// The version of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// Its revision, which says nothing about what it is.
+    /// Its resource version, which comparisons ignore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// A part of it.
+    /// A field of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
 }
 
 impl Reference {
-    /// Whether both point to the same.
+    /// Whether both refer to the same object.
     pub fn is_same(a: Option<&Self>, b: Option<&Self>) -> bool {
         let bare = |reference: Option<&Self>| {
             reference.map(|reference| Self { resource_version: None, ..reference.clone() })
@@ -220,25 +220,25 @@ impl Reference {
     }
 }
 
-/// The endpoints of a Service in their older form.
+/// Endpoints.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Endpoints {
     /// Its metadata.
     #[serde(default)]
     pub metadata: Metadata,
-    /// Addresses with the ports that all of them have.
+    /// Addresses with common ports.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub subsets: Vec<Subset>,
 }
 
-/// Addresses with the ports that all of them have.
+/// Addresses with common ports.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subset {
-    /// Those that are ready.
+    /// Ready addresses.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Address>,
-    /// Those that are not.
+    /// Unready addresses.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub not_ready_addresses: Vec<Address>,
     /// The ports.
@@ -252,13 +252,13 @@ pub struct Subset {
 pub struct Address {
     /// The address.
     pub ip: String,
-    /// Its name.
+    /// Its host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
-    /// The Pod.
+    /// The reference to the Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ref: Option<Reference>,
 }
@@ -267,7 +267,7 @@ pub struct Address {
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubsetPort {
-    /// The name that it has in the Service.
+    /// The name of the Service port.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The number.
@@ -281,7 +281,7 @@ pub struct SubsetPort {
     pub app_protocol: Option<String>,
 }
 
-/// The owner reference of the object that endpoints are made from, as their controller.
+/// The controller owner reference to a Service or Endpoints.
 pub fn owned_by(kind: &str, name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: "v1".to_owned(),
@@ -293,24 +293,24 @@ pub fn owned_by(kind: &str, name: &str, uid: &str) -> OwnerReference {
     }
 }
 
-/// The prefix of a slice's name, where it leaves room for a dash.
+/// The prefix of a slice's name, with room for a dash.
 pub fn prefix(name: &str) -> String {
     const LONGEST: usize = 253;
     if name.len() < LONGEST { format!("{name}-") } else { name.to_owned() }
 }
 
-/// Labels or annotations as they are written: nothing where there are none.
+/// Labels or annotations; `None` if empty.
 pub fn some(texts: Texts) -> Option<Texts> {
     Some(texts).filter(|texts| !texts.is_empty())
 }
 
-/// Something that has to be done with slices.
+/// A write of a slice.
 #[derive(Debug, PartialEq)]
-pub enum Step {
-    /// Make this one.
+pub enum SliceStep {
+    /// Create it.
     Create(Slice),
-    /// Bring the one of this name to this state.
+    /// Update the slice of this name.
     Update(Slice),
-    /// Delete this one.
+    /// Delete it.
     Delete(Slice),
 }

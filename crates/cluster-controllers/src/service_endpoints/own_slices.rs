@@ -1,4 +1,4 @@
-//! The slices of a controller: those that its informer has received, and those that it wrote and the informer has not received yet.
+//! The slices of a controller: the cache of its informer, and its own writes that the informer has not observed yet.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
 
 use super::SLICES;
-use super::objects::{SERVICE_NAME, Slice, Step};
+use super::objects::{SERVICE_NAME, Slice, SliceStep};
 
-/// The slices that a controller made.
+/// The slices that a controller wrote.
 pub(crate) struct OwnSlices {
-    /// The cache of its informer.
+    /// The informer's cache.
     pub(crate) cache: Cache<Slice>,
-    /// The slices of the cache by their Service, as `namespace/name`.
+    /// The cached slices by Service, as `namespace/name`.
     by_service: Index<Slice>,
-    /// The versions of slices that were written last. An event from before may come later than the answer to a write.
+    /// The resource versions of the last writes. An older event may arrive after the response to a write.
     written: Mutex<HashMap<ObjectKey, u64>>,
 }
 
@@ -32,8 +32,8 @@ impl Default for OwnSlices {
 }
 
 impl OwnSlices {
-    /// The slices of a Service, without those whose deletion has begun. `None` as long as one of them is as it was before it was
-    /// written last: the change is on its way here, and brings the key again.
+    /// The slices of a Service, without those being deleted. `None` while the cache has not observed the last write of
+    /// one of them: its event enqueues the key again.
     pub(crate) fn of(&self, service: &ObjectKey) -> Option<Vec<Arc<Slice>>> {
         let own = self.by_service.get(&service.to_string());
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,19 +50,25 @@ impl OwnSlices {
         (!is_behind).then(|| staying.collect())
     }
 
-    /// Does the steps. The cache knows them at once: a slice that is made twice would never be missed.
-    pub(crate) async fn execute(&self, client: &Client, service: &ObjectKey, steps: Vec<Step>) -> Result<()> {
+    /// Executes the writes and records them in the cache at once: otherwise the next decision could create a slice
+    /// twice.
+    pub(crate) async fn execute(
+        &self,
+        client: &Client,
+        service: &ObjectKey,
+        steps: Vec<SliceStep>,
+    ) -> Result<()> {
         let objects = Objects::new(client, &SLICES.resource(), service.namespace());
         for step in steps {
             match step {
-                Step::Create(slice) => match objects.create(&slice).await {
+                SliceStep::Create(slice) => match objects.create(&slice).await {
                     Ok(made) => self.keep(service, made),
-                    // The slices end with their namespace.
+                    // The namespace controller deletes the slices.
                     Err(error) if error.is_namespace_terminating() => return Ok(()),
                     Err(error) => return Err(error),
                 },
-                Step::Update(slice) => self.keep(service, objects.replace(slice.name(), &slice).await?),
-                Step::Delete(slice) => {
+                SliceStep::Update(slice) => self.keep(service, objects.replace(slice.name(), &slice).await?),
+                SliceStep::Delete(slice) => {
                     let preconditions = Preconditions {
                         uid: slice.metadata.uid.clone(),
                         resource_version: slice.metadata.resource_version.clone(),
@@ -104,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_not_decided_about_again_before_it_is_heard_of() {
+    fn slices_are_not_decided_about_before_the_last_write_is_observed() {
         let (service, key) = (ObjectKey::new("default", "web"), ObjectKey::new("default", "web-1"));
         let own = OwnSlices::default();
         own.keep(&service, slice(7));
@@ -116,6 +122,6 @@ mod tests {
         assert_eq!(own.of(&service).map(|slices| slices.len()), Some(1));
         own.keep(&service, slice(12));
         own.cache.remove(&key);
-        assert_eq!(own.of(&service), Some(vec![]), "somebody deleted it");
+        assert_eq!(own.of(&service), Some(vec![]), "another client deleted it");
     }
 }

@@ -1,4 +1,4 @@
-//! Endpoints without a server: from objects as a cluster has them to the steps.
+//! Decisions of the three controllers, from objects to writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::objects::{Endpoints, Slice, Step};
-use super::trigger::Seen;
+use super::objects::{Endpoints, Slice, SliceStep};
+use super::trigger::TriggerTimes;
 use super::view::{Pod, Service};
 use crate::endpoints::decide as subsets;
 use crate::endpointslice::decide as slices;
-use crate::endpointslice::decide::{Decision, FULL, Known};
+use crate::endpointslice::decide::{Decision, FULL, SliceInputs};
 use crate::endpointslice_mirroring::decide as mirror;
 
 fn object<T: DeserializeOwned>(value: Value) -> T {
@@ -50,7 +50,7 @@ fn with(mut value: Value, changes: &[(&str, Value)]) -> Value {
 fn decide(service: &Service, pods: &[Value], existing: &[Slice]) -> Decision {
     let pods: Vec<Pod> = pods.iter().cloned().map(object).collect();
     let zones = BTreeMap::from([("a".to_owned(), "west".to_owned()), ("b".to_owned(), String::new())]);
-    let known = Known {
+    let known = SliceInputs {
         service,
         pods: &pods.iter().collect::<Vec<_>>(),
         zones: &zones,
@@ -60,12 +60,12 @@ fn decide(service: &Service, pods: &[Value], existing: &[Slice]) -> Decision {
     slices::decide(&known)
 }
 
-/// The slices after the steps.
-fn apply(existing: &[Slice], steps: Vec<Step>) -> Vec<Slice> {
+/// The slices after the writes.
+fn apply(existing: &[Slice], steps: Vec<SliceStep>) -> Vec<Slice> {
     let mut slices = existing.to_vec();
     for step in steps {
         match step {
-            Step::Create(mut slice) => {
+            SliceStep::Create(mut slice) => {
                 let mut number = 0;
                 while slices.iter().any(|slice: &Slice| slice.name() == format!("made-{number}")) {
                     number += 1;
@@ -74,11 +74,11 @@ fn apply(existing: &[Slice], steps: Vec<Step>) -> Vec<Slice> {
                 slice.metadata.name = Some(name);
                 slices.push(slice);
             }
-            Step::Update(slice) => {
+            SliceStep::Update(slice) => {
                 let old = slices.iter_mut().find(|old| old.name() == slice.name()).unwrap();
                 *old = slice;
             }
-            Step::Delete(slice) => slices.retain(|old| old.name() != slice.name()),
+            SliceStep::Delete(slice) => slices.retain(|old| old.name() != slice.name()),
         }
     }
     slices
@@ -93,7 +93,7 @@ fn shown(value: &impl serde::Serialize) -> Value {
 }
 
 #[test]
-fn a_service_without_pods_has_an_empty_slice_once() {
+fn a_service_without_pods_has_one_empty_slice() {
     let service = service(json!({}));
     let made = apply(&[], decide(&service, &[], &[]).steps);
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_service_without_pods_has_an_empty_slice_once() {
 }
 
 #[test]
-fn an_empty_slice_is_used_for_the_first_pod_and_again_after_the_last() {
+fn the_empty_slice_is_reused_for_the_first_pod_and_after_the_last() {
     let service = service(json!({}));
     let empty = apply(&[], decide(&service, &[], &[]).steps);
     let one = apply(&empty, decide(&service, &[pod(1)], &empty).steps);
@@ -132,7 +132,7 @@ fn an_empty_slice_is_used_for_the_first_pod_and_again_after_the_last() {
 }
 
 #[test]
-fn how_an_endpoint_is() {
+fn conditions_of_an_endpoint_follow_its_pod() {
     let conditions = |spec: Value, changes: &[(&str, Value)]| {
         let steps = decide(&service(spec), &[with(pod(1), changes)], &[]).steps;
         let made = apply(&[], steps);
@@ -155,7 +155,7 @@ fn how_an_endpoint_is() {
 }
 
 #[test]
-fn a_pod_whose_node_is_missing_is_told() {
+fn a_pod_with_a_missing_node_is_reported() {
     let lost = with(pod(1), &[("/spec/nodeName", json!("missing"))]);
     let both = service(json!({"ipFamilies": ["IPv4", "IPv6"]}));
     let said = "skipping Pod p0001 for Service n/web: Node missing Not Found";
@@ -163,7 +163,7 @@ fn a_pod_whose_node_is_missing_is_told() {
 }
 
 #[test]
-fn addresses_have_one_form_and_a_slice_has_one_family() {
+fn addresses_are_canonical_and_a_slice_has_one_family() {
     let addresses =
         json!([{"ip": "10.01.0.1"}, {"ip": "FD00:0::1"}, {"ip": "::ffff:10.1.0.2"}, {"ip": "none"}]);
     let pods = [with(pod(1), &[("/status/podIPs", addresses)])];
@@ -182,7 +182,7 @@ fn addresses_have_one_form_and_a_slice_has_one_family() {
 }
 
 #[test]
-fn pods_with_other_ports_under_a_name_are_in_slices_of_their_own() {
+fn pods_with_different_ports_are_in_separate_slices() {
     let other = with(pod(2), &[("/spec/containers/0/ports/0/containerPort", json!(9090))]);
     let nothing = with(pod(3), &[("/spec/containers/0/ports/0/protocol", json!("UDP"))]);
     let sidecar = with(
@@ -205,26 +205,26 @@ fn pods_with_other_ports_under_a_name_are_in_slices_of_their_own() {
 }
 
 #[test]
-fn many_endpoints_fill_slices_and_few_slices_change() {
+fn slices_are_filled_with_few_writes() {
     let service = service(json!({}));
     let pods = |range: std::ops::Range<usize>| range.map(pod).collect::<Vec<_>>();
     let first = apply(&[], decide(&service, &pods(0..250), &[]).steps);
     assert_eq!(sizes(&first), [FULL, FULL, 50]);
-    // One more goes into the slice that has room, one less leaves a gap, and a gap is filled where it is.
+    // An added endpoint goes to the slice with room, a removed one leaves a gap, and the gap is filled in place.
     let steps = decide(&service, &pods(0..251), &first).steps;
-    assert!(matches!(steps.as_slice(), [Step::Update(slice)] if slice.endpoints.len() == 51));
+    assert!(matches!(steps.as_slice(), [SliceStep::Update(slice)] if slice.endpoints.len() == 51));
     let less = apply(&first, decide(&service, &pods(1..250), &first).steps);
     assert_eq!(sizes(&less), [FULL - 1, FULL, 50]);
     let steps = decide(&service, &[pods(2..250), pods(300..303)].concat(), &less).steps;
     let updated: Vec<usize> = steps
         .iter()
         .map(|step| match step {
-            Step::Update(slice) => slice.endpoints.len(),
+            SliceStep::Update(slice) => slice.endpoints.len(),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(updated, [FULL, 51]);
-    // A slice of which nothing is left goes.
+    // A slice that becomes empty is deleted.
     let mut kept = pods(0..250);
     let in_first = |pod: &Value| {
         let mut names =
@@ -236,7 +236,7 @@ fn many_endpoints_fill_slices_and_few_slices_change() {
 }
 
 #[test]
-fn labels_follow_the_service_but_for_those_of_slices() {
+fn labels_follow_the_service_except_managed_ones() {
     let mut labelled = service(json!({"clusterIP": "None"}));
     labelled.metadata.labels = object(json!({"tier": "front", "kubernetes.io/service-name": "other"}));
     let made = apply(&[], decide(&labelled, &[pod(1)], &[]).steps);
@@ -250,7 +250,7 @@ fn labels_follow_the_service_but_for_those_of_slices() {
     assert_eq!(decide(&labelled, &[pod(1)], &made), Decision::default());
     labelled.metadata.labels.clear();
     let steps = decide(&labelled, &[pod(1)], &made).steps;
-    assert!(matches!(steps.as_slice(), [Step::Update(slice)] if slice.label("tier").is_none()));
+    assert!(matches!(steps.as_slice(), [SliceStep::Update(slice)] if slice.label("tier").is_none()));
 }
 
 #[test]
@@ -259,14 +259,14 @@ fn slices_of_an_older_service_with_the_same_name_are_deleted_and_not_used() {
     let mut new = service(json!({}));
     new.metadata.uid = "s2".to_owned();
     let steps = decide(&new, &[pod(1)], &old).steps;
-    assert!(matches!(steps.as_slice(), [Step::Create(_), Step::Delete(_)]), "{steps:?}");
+    assert!(matches!(steps.as_slice(), [SliceStep::Create(_), SliceStep::Delete(_)]), "{steps:?}");
     new.metadata.deletion_timestamp = object(json!("2026-01-01T00:00:00Z"));
     let steps = decide(&new, &[pod(1)], &old).steps;
-    assert!(matches!(steps.as_slice(), [Step::Delete(_)]), "{steps:?}");
+    assert!(matches!(steps.as_slice(), [SliceStep::Delete(_)]), "{steps:?}");
 }
 
 #[test]
-fn hints_follow_the_distribution() {
+fn hints_follow_the_traffic_distribution() {
     let pods = [pod(1), with(pod(2), &[("/spec/nodeName", json!("b"))])];
     let hints = |slices: &[Slice]| {
         slices[0].endpoints.iter().map(|endpoint| shown(&endpoint.hints)).collect::<Vec<_>>()
@@ -288,20 +288,26 @@ fn hints_follow_the_distribution() {
     assert_eq!(hints(&made), [Value::Null, Value::Null]);
 }
 
-fn endpoints(service: &Service, pods: &[Value], current: Option<&Endpoints>) -> Option<subsets::Step> {
+fn endpoints(
+    service: &Service,
+    pods: &[Value],
+    current: Option<&Endpoints>,
+) -> Option<subsets::EndpointsStep> {
     let pods: Vec<Pod> = pods.iter().cloned().map(object).collect();
     subsets::decide(service, &pods.iter().collect::<Vec<_>>(), current, None)
 }
 
-fn made(step: Option<subsets::Step>) -> Endpoints {
+fn made(step: Option<subsets::EndpointsStep>) -> Endpoints {
     match step {
-        Some(subsets::Step::Create(endpoints) | subsets::Step::Update(endpoints)) => endpoints,
+        Some(subsets::EndpointsStep::Create(endpoints) | subsets::EndpointsStep::Update(endpoints)) => {
+            endpoints
+        }
         step => panic!("nothing is written: {step:?}"),
     }
 }
 
 #[test]
-fn endpoints_are_packed_by_ports() {
+fn subsets_of_endpoints_are_grouped_by_ports() {
     let ports = json!([
         {"name": "http", "protocol": "TCP", "targetPort": "http"}, {"name": "n", "protocol": "TCP", "targetPort": 1},
     ]);
@@ -342,17 +348,17 @@ fn endpoints_have_labels_of_the_service_and_of_their_controller() {
     assert_eq!(shown(&first.subsets[0].ports), json!([]));
     assert_eq!(endpoints(&headless, &[pod(1)], Some(&first)), None);
     headless.metadata.labels.clear();
-    assert!(matches!(endpoints(&headless, &[pod(1)], Some(&first)), Some(subsets::Step::Update(_))));
+    assert!(matches!(endpoints(&headless, &[pod(1)], Some(&first)), Some(subsets::EndpointsStep::Update(_))));
 }
 
 #[test]
-fn too_many_endpoints_are_cut_and_those_that_are_not_ready_first() {
+fn too_many_endpoints_are_truncated_unready_ones_first() {
     let service = service(json!({}));
     let pods = |ready: usize, rest: usize| -> Vec<Value> {
         let unready = |number| with(pod(number), &[("/status/conditions", json!([]))]);
         (0..ready).map(pod).chain((ready..ready + rest).map(unready)).collect()
     };
-    let counts = |step: Option<subsets::Step>| {
+    let counts = |step: Option<subsets::EndpointsStep>| {
         let endpoints = made(step);
         let subset = &endpoints.subsets[0];
         let cut = endpoints.metadata.annotations.as_ref();
@@ -364,7 +370,7 @@ fn too_many_endpoints_are_cut_and_those_that_are_not_ready_first() {
     assert_eq!(counts(endpoints(&service, &pods(1001, 20), None)), (1000, 0, true));
 }
 
-fn mirrored(endpoints: Value, existing: &[Slice]) -> Vec<Step> {
+fn mirrored(endpoints: Value, existing: &[Slice]) -> Vec<SliceStep> {
     mirror::decide(Some(&object::<Endpoints>(endpoints)), &existing.iter().collect::<Vec<_>>())
 }
 
@@ -392,10 +398,10 @@ fn endpoints_without_a_selector_are_mirrored() {
     assert_eq!(shown(&slices[0].metadata.annotations), json!({"note": "x"}));
     assert_eq!(slices[0].metadata.owner_references.as_ref().unwrap()[0].kind, "Endpoints");
     assert_eq!(mirrored(endpoints.clone(), &slices), []);
-    // Other ports need no other slice.
+    // Changed ports need no new slice.
     let moved = with(endpoints.clone(), &[("/subsets/0/ports/0/port", json!(2))]);
     let steps = mirrored(moved, &slices);
-    assert!(matches!(steps.as_slice(), [Step::Update(_), Step::Update(_)]), "{steps:?}");
+    assert!(matches!(steps.as_slice(), [SliceStep::Update(_), SliceStep::Update(_)]), "{steps:?}");
     let skipped = json!({"a": "b", "endpointslice.kubernetes.io/skip-mirror": "true"});
     for changed in [("/subsets", Value::Null), ("/metadata/labels", skipped)] {
         assert_eq!(apply(&slices, mirrored(with(endpoints.clone(), &[changed]), &slices)), []);
@@ -413,7 +419,7 @@ fn the_trigger_is_the_earliest_new_change() {
             json!([{"type": "Ready", "status": "True", "lastTransitionTime": time(second).to_string()}]);
         object::<Pod>(with(pod(1), &[("/status/conditions", condition)]))
     };
-    let mut seen = Seen::default();
+    let mut seen = TriggerTimes::default();
     assert_eq!(seen.trigger(&service, &[Arc::new(ready(200))]), Some(time(100)));
     assert_eq!(seen.trigger(&service, &[Arc::new(ready(200))]), None);
     assert_eq!(seen.trigger(&service, &[Arc::new(ready(300))]), Some(time(300)));
@@ -421,7 +427,7 @@ fn the_trigger_is_the_earliest_new_change() {
     assert_eq!(seen.trigger(&service, &[Arc::new(ready(50))]), Some(time(50)));
 }
 
-/// Random numbers that are the same in every run.
+/// Deterministic random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -449,7 +455,7 @@ impl Dice {
 }
 
 #[test]
-fn whatever_was_there_one_pass_is_enough_and_every_pod_is_there_once() {
+fn one_pass_converges_and_every_pod_is_in_one_slice() {
     for seed in 0..60 {
         let mut dice = Dice(seed);
         let distribution = [Value::Null, json!("PreferClose"), json!("PreferSameNode")];

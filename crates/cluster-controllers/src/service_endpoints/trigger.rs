@@ -1,4 +1,4 @@
-//! When the change happened that endpoints follow, for those who measure how long that takes.
+//! The time of the change that triggered an update of endpoints, to measure latency.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use jiff::Timestamp;
 
 use super::view::{Pod, Service};
 
-/// The times of a Service and its Pods at the last decision about its endpoints.
+/// The times of a Service and its Pods at the last decision.
 #[derive(Default)]
-pub struct Seen {
+pub struct TriggerTimes {
     service: Option<Timestamp>,
     pods: BTreeMap<String, Timestamp>,
 }
 
-impl Seen {
-    /// The earliest change since the last time, and when the Service was made if there was none; remembers what is known now.
+impl TriggerTimes {
+    /// The earliest change since the last decision, or the creation of the Service if there was none; stores the
+    /// present times.
     pub fn trigger(&mut self, service: &Service, pods: &[Arc<Pod>]) -> Option<Timestamp> {
         let made = service.metadata.creation_timestamp;
         let ready =

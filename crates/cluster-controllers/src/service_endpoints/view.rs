@@ -1,4 +1,4 @@
-//! The objects that endpoints are made of, as far as they matter.
+//! Views of Services and Pods.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,31 +16,31 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Service {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: SeenMetadata,
-    /// The desired state.
+    pub metadata: ObservedMetadata,
+    /// The spec.
     #[serde(default)]
     pub spec: ServiceSpec,
 }
 
-/// The desired state of a Service.
+/// The spec of a Service.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServiceSpec {
     /// For instance `ExternalName`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its address, or `None`.
+    /// Its cluster IP, or `None`.
     #[serde(rename = "clusterIP")]
     pub cluster_ip: String,
     /// `IPv4`, `IPv6`, or both.
     pub ip_families: Vec<String>,
-    /// The labels of its Pods.
+    /// The selector of its Pods.
     pub selector: Texts,
     /// Its ports.
     pub ports: Vec<ServicePort>,
-    /// Whether Pods count that are not ready.
+    /// Whether unready Pods are published.
     pub publish_not_ready_addresses: bool,
-    /// Where traffic goes if it can choose.
+    /// The preferred topology of traffic.
     pub traffic_distribution: Option<String>,
 }
 
@@ -54,17 +54,17 @@ pub struct ServicePort {
     pub protocol: String,
     /// The application protocol, such as `http`.
     pub app_protocol: Option<String>,
-    /// The port of the Pods.
+    /// The target port of the Pods.
     pub target_port: TargetPort,
 }
 
-/// A port of Pods.
+/// A target port.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum TargetPort {
-    /// The same in all of them.
+    /// A number.
     Number(i32),
-    /// As their containers call it.
+    /// The name of a container port.
     Name(String),
 }
 
@@ -80,17 +80,17 @@ impl Service {
         &self.metadata.name
     }
 
-    /// Whether its endpoints are the Pods that it selects.
+    /// Whether it has a selector.
     pub fn selects(&self) -> bool {
         self.spec.kind != "ExternalName" && !self.spec.selector.is_empty()
     }
 
-    /// Whether it has no address of its own.
+    /// Whether it is headless.
     pub fn is_headless(&self) -> bool {
         matches!(self.spec.cluster_ip.as_str(), "" | "None")
     }
 
-    /// Whether a Pod with these labels is one of its own.
+    /// Whether it selects a Pod with these labels.
     pub fn fits(&self, labels: &Texts) -> bool {
         self.selects() && self.spec.selector.iter().all(|(key, value)| labels.get(key) == Some(value))
     }
@@ -101,19 +101,19 @@ impl Service {
 pub struct Pod {
     /// Its metadata.
     #[serde(default)]
-    pub metadata: SeenMetadata,
-    /// The desired state.
+    pub metadata: ObservedMetadata,
+    /// The spec.
     #[serde(default)]
     pub spec: PodSpec,
-    /// How it is.
+    /// The status.
     #[serde(default)]
     pub status: PodStatus,
 }
 
-/// Where an object is, and what tells it from others.
+/// The metadata fields that the controllers read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct SeenMetadata {
+pub struct ObservedMetadata {
     /// Its name.
     pub name: String,
     /// Its namespace.
@@ -122,25 +122,25 @@ pub struct SeenMetadata {
     pub uid: String,
     /// Its labels.
     pub labels: Texts,
-    /// When it was made.
+    /// The time of its creation.
     pub creation_timestamp: Option<Timestamp>,
-    /// When its deletion began.
+    /// The start of its deletion.
     pub deletion_timestamp: Option<Timestamp>,
 }
 
-/// The desired state of a Pod.
+/// The spec of a Pod.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
-    /// Where it runs.
+    /// Its node.
     pub node_name: String,
-    /// Its name for others.
+    /// Its host name.
     pub hostname: String,
-    /// The Service that gives it that name.
+    /// Its subdomain, which is the name of a headless Service.
     pub subdomain: String,
     /// Its containers.
     pub containers: Vec<Container>,
-    /// Those that run before the others, or beside them.
+    /// Its init containers, including sidecars.
     pub init_containers: Vec<Container>,
 }
 
@@ -148,7 +148,7 @@ pub struct PodSpec {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Container {
-    /// `Always` for one that runs beside the others.
+    /// `Always` for a sidecar.
     pub restart_policy: Option<String>,
     /// Its ports.
     pub ports: Vec<ContainerPort>,
@@ -166,7 +166,7 @@ pub struct ContainerPort {
     pub protocol: String,
 }
 
-/// How a Pod is.
+/// The status of a Pod.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
@@ -178,7 +178,7 @@ pub struct PodStatus {
     /// All of its addresses.
     #[serde(rename = "podIPs")]
     pub pod_ips: Vec<PodAddress>,
-    /// The observed state.
+    /// The conditions.
     pub conditions: Vec<PodCondition>,
 }
 
@@ -190,7 +190,7 @@ pub struct PodAddress {
     pub ip: String,
 }
 
-/// Something that is known of a Pod.
+/// A condition of a Pod.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodCondition {
@@ -199,7 +199,7 @@ pub struct PodCondition {
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Since when.
+    /// The time of its last change.
     pub last_transition_time: Option<Timestamp>,
 }
 
@@ -214,25 +214,25 @@ impl Pod {
         self.readiness().is_some_and(|condition| condition.status == "True")
     }
 
-    /// Whether its deletion has begun.
+    /// Whether it is being deleted.
     pub fn is_ending(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether it can be reached, or will be: it has an address, and has not come to its end.
+    /// Whether it has an address and has not terminated.
     pub fn has_address(&self) -> bool {
         let has_ended = matches!(self.status.phase.as_str(), "Failed" | "Succeeded");
         let has_some = !self.status.pod_ip.is_empty() || !self.status.pod_ips.is_empty();
         has_some && !has_ended
     }
 
-    /// The name that it has in a Service.
+    /// Its host name in a headless Service.
     pub fn hostname(&self, service: &Service) -> Option<&str> {
         let is_named = !self.spec.hostname.is_empty() && self.spec.subdomain == service.name();
         is_named.then_some(self.spec.hostname.as_str())
     }
 
-    /// The port that a port of a Service means here.
+    /// The container port of a Service port.
     pub fn port(&self, wanted: &ServicePort) -> Option<i32> {
         let name = match &wanted.target_port {
             TargetPort::Number(number) => return Some(*number),
@@ -245,7 +245,7 @@ impl Pod {
         fitting.next().map(|port| port.container_port)
     }
 
-    /// Its addresses, in one form.
+    /// Its addresses, parsed.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.status.pod_ips.iter().filter_map(|address| parse_address(&address.ip))
     }
@@ -262,7 +262,7 @@ impl Pod {
     }
 }
 
-/// An address as people write it: numbers may begin with zeros.
+/// Parses an address that may have leading zeros.
 pub fn parse_address(text: &str) -> Option<IpAddr> {
     let plain = || {
         let part = |part: &str| part.parse::<u8>().ok().map(|number| number.to_string());

@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::views::{Metadata, or_default};
 
-/// Says whose token a Secret holds.
+/// The annotation with the name of the ServiceAccount.
 pub(super) const NAME: &str = "kubernetes.io/service-account.name";
-/// Says the same by uid, so that an account of the same name that came later does not get it.
+/// The annotation with the uid of the ServiceAccount, so that a later one of the same name does not get the token.
 pub(super) const UID: &str = "kubernetes.io/service-account.uid";
 
-/// A Secret, as far as it counts. Its data is base64.
+/// The fields of a Secret that this controller reads. Its data is base64.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Secret {
     pub metadata: Metadata,
@@ -19,45 +19,44 @@ pub(super) struct Secret {
     pub data: BTreeMap<String, String>,
 }
 
-/// The decision.
+/// The decision about a token Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// All is well.
+pub(super) enum TokenSecretStep {
+    /// The Secret is complete.
     Nothing,
-    /// Its account is gone, or is another one by now.
+    /// Its ServiceAccount does not exist, or has another uid.
     Delete,
-    /// Something is missing.
+    /// Data is missing.
     Complete(Missing),
 }
 
-/// The missing parts of a Secret.
+/// The missing data of a Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
-    pub authority: bool,
+    pub ca: bool,
     pub namespace: bool,
     pub token: bool,
 }
 
-/// The name of the account that a Secret is for, and its uid where it says that.
+/// Name and uid of the ServiceAccount of a Secret; the uid may be empty.
 pub(crate) fn account(secret: &Metadata) -> Option<(&str, &str)> {
     let annotation = |key: &str| secret.annotations.get(key).map(String::as_str);
     let name = annotation(NAME).filter(|name| !name.is_empty())?;
     Some((name, annotation(UID).unwrap_or_default()))
 }
 
-/// Decides about a Secret, given the uid of the account that it names, and the CA in base64.
-pub(super) fn decide(secret: &Secret, uid: Option<&str>, authority: &str) -> Step {
-    let Some((_, wanted)) = account(&secret.metadata) else { return Step::Nothing };
+/// Decides about a Secret, given the uid of its ServiceAccount, and the CA in base64.
+pub(super) fn decide(secret: &Secret, uid: Option<&str>, ca: &str) -> TokenSecretStep {
+    let Some((_, wanted)) = account(&secret.metadata) else { return TokenSecretStep::Nothing };
     if !uid.is_some_and(|uid| wanted.is_empty() || wanted == uid) {
-        return Step::Delete;
+        return TokenSecretStep::Delete;
     }
     let is_empty = |key: &str| secret.data.get(key).is_none_or(String::is_empty);
     let known = secret.data.get("ca.crt").map_or("", String::as_str);
-    let missing =
-        Missing { authority: known != authority, namespace: is_empty("namespace"), token: is_empty("token") };
+    let missing = Missing { ca: known != ca, namespace: is_empty("namespace"), token: is_empty("token") };
     match missing {
-        Missing { authority: false, namespace: false, token: false } => Step::Nothing,
-        missing => Step::Complete(missing),
+        Missing { ca: false, namespace: false, token: false } => TokenSecretStep::Nothing,
+        missing => TokenSecretStep::Complete(missing),
     }
 }
 
@@ -68,13 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_completed_for_its_account_and_goes_with_it() {
+    fn a_token_secret_is_completed_and_deleted_with_its_account() {
         let whole = json!({"ca.crt": "Q0E=", "namespace": "bg==", "token": "dA=="});
-        let missing = |authority, namespace, token| Step::Complete(Missing { authority, namespace, token });
+        let missing = |ca, namespace, token| TokenSecretStep::Complete(Missing { ca, namespace, token });
         for (wanted, data, uid, expected) in [
             ("", json!({}), Some("1"), missing(true, true, true)),
-            ("", whole.clone(), Some("1"), Step::Nothing),
-            ("1", whole.clone(), Some("1"), Step::Nothing),
+            ("", whole.clone(), Some("1"), TokenSecretStep::Nothing),
+            ("1", whole.clone(), Some("1"), TokenSecretStep::Nothing),
             (
                 "1",
                 json!({"ca.crt": "b2xk", "namespace": "bg==", "token": "dA=="}),
@@ -88,8 +87,8 @@ mod tests {
                 missing(false, false, true),
             ),
             ("1", Value::Null, Some("1"), missing(true, true, true)),
-            ("2", whole.clone(), Some("1"), Step::Delete),
-            ("", whole, None, Step::Delete),
+            ("2", whole.clone(), Some("1"), TokenSecretStep::Delete),
+            ("", whole, None, TokenSecretStep::Delete),
         ] {
             let annotations = json!({NAME: "default", UID: wanted});
             let secret: Secret =
@@ -97,7 +96,7 @@ mod tests {
                     .unwrap();
             assert_eq!(decide(&secret, uid, "Q0E="), expected, "{secret:?} {uid:?}");
         }
-        let nobody: Secret = serde_json::from_value(json!({"metadata": {}})).unwrap();
-        assert_eq!(decide(&nobody, None, ""), Step::Nothing);
+        let unnamed: Secret = serde_json::from_value(json!({"metadata": {}})).unwrap();
+        assert_eq!(decide(&unnamed, None, ""), TokenSecretStep::Nothing);
     }
 }

@@ -17,43 +17,43 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use self::decide::account;
-use self::decide::{Missing, NAME, Secret, Step, UID, decide};
+use self::decide::{Missing, NAME, Secret, TokenSecretStep, UID, decide};
 use crate::kinds::{SECRETS, SERVICE_ACCOUNTS};
-use crate::views::{Bare, There};
+use crate::views::{Existence, MetadataOnly};
 use crate::{Settings, Setup};
 
-/// The issuer of tokens that are kept in Secrets.
+/// The issuer of legacy tokens.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
-/// The cached part of a Secret: the account whose token it holds.
+/// The cached fields of a Secret: its ServiceAccount.
 #[derive(Deserialize)]
-#[serde(from = "Bare")]
+#[serde(from = "MetadataOnly")]
 struct Holder {
     account: String,
 }
 
-impl From<Bare> for Holder {
-    fn from(secret: Bare) -> Self {
+impl From<MetadataOnly> for Holder {
+    fn from(secret: MetadataOnly) -> Self {
         Self { account: account(&secret.metadata).map(|(name, _)| name.to_owned()).unwrap_or_default() }
     }
 }
 
-/// The unit of reconciling.
+/// A key of the work queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    /// A Secret that is to hold a token.
+    /// A token Secret.
     Secret(ObjectKey),
-    /// An account that may still name a Secret that is gone.
+    /// A ServiceAccount that may still refer to a deleted Secret.
     Naming { account: ObjectKey, secret: String },
 }
 
 /// The controller.
 pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>> {
-    // No service account has these rights: it makes what service accounts show who they are with.
+    // No service account has these rights: this controller creates the credentials of service accounts.
     let (client, holders) = (&setup.manager, Cache::<Holder>::default());
     let tokens = Tokens {
         client: client.clone(),
-        authority: STANDARD.encode(&setup.settings.root_ca).into(),
+        ca: STANDARD.encode(&setup.settings.root_ca).into(),
         settings: Arc::clone(&setup.settings),
     };
     let secrets = ListWatch::all(SECRETS).fields("type=kubernetes.io/service-account-token").metadata_only();
@@ -75,7 +75,7 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
         },
     );
     let (queue, again, all) = (controller.context().queue, controller.context().queue, holders.clone());
-    let each = move |delta: &Delta<'_, There>| {
+    let each = move |delta: &Delta<'_, Existence>| {
         let of_account = holders.within(&delta.key.namespace).into_iter();
         let of_account =
             of_account.filter(|(_, holder)| delta.is_deleted && holder.account == delta.key.name);
@@ -84,28 +84,28 @@ pub(super) fn controller(setup: &Setup) -> Controller<impl ReconcileKey + use<>>
         }
     };
     let synced = move || all.all().into_iter().for_each(|(key, _)| again.add(Key::Secret(key)));
-    let accounts = DeltaHandler::<There, _, _>::new(each, synced);
+    let accounts = DeltaHandler::<Existence, _, _>::new(each, synced);
     controller.handle(&setup.informers, ListWatch::all(SERVICE_ACCOUNTS).metadata_only(), accounts)
 }
 
 struct Tokens {
     client: Client,
-    /// The certificates of the server in base64.
-    authority: Arc<str>,
+    /// The CA certificates of the server in base64.
+    ca: Arc<str>,
     settings: Arc<Settings>,
 }
 
 enum Observed {
-    /// A Secret with the uid of the account of the name that it gives, if there is one.
-    Secret { object: Value, secret: Box<Secret>, uid: Option<String>, authority: Arc<str> },
-    /// An account, and the name of a Secret that is gone.
+    /// A Secret with the uid of its ServiceAccount, if that exists.
+    Secret { object: Value, secret: Box<Secret>, uid: Option<String>, ca: Arc<str> },
+    /// A ServiceAccount, and the name of a deleted Secret.
     Naming { account: Value, secret: String },
 }
 
 #[derive(Debug)]
 enum TokenStep {
-    Secret(Step),
-    /// Update the account, or leave it as it is.
+    Secret(TokenSecretStep),
+    /// Update the ServiceAccount, or do nothing.
     Account(Option<Value>),
 }
 
@@ -119,7 +119,7 @@ impl Reconciler for Tokens {
             Key::Secret(key) => self.observe_secret(key).await,
             Key::Naming { account, secret } => {
                 let secrets = self.objects(&SECRETS, account);
-                if secrets.get_metadata::<There>(secret).await?.is_some() {
+                if secrets.get_metadata::<Existence>(secret).await?.is_some() {
                     return Ok(None);
                 }
                 let found = self.objects(&SERVICE_ACCOUNTS, account).get(&account.name).await?;
@@ -130,9 +130,7 @@ impl Reconciler for Tokens {
 
     fn decide(observed: &Observed, _: Timestamp) -> TokenStep {
         match observed {
-            Observed::Secret { secret, uid, authority, .. } => {
-                TokenStep::Secret(decide(secret, uid.as_deref(), authority))
-            }
+            Observed::Secret { secret, uid, ca, .. } => TokenStep::Secret(decide(secret, uid.as_deref(), ca)),
             Observed::Naming { account, secret } => TokenStep::Account(without(account, secret)),
         }
     }
@@ -148,9 +146,11 @@ impl Reconciler for Tokens {
             (Key::Secret(key), Observed::Secret { object, secret, uid, .. }, TokenStep::Secret(step)) => {
                 let secrets = self.objects(&SECRETS, key);
                 let done = match step {
-                    Step::Nothing => Ok(()),
-                    Step::Delete => secrets.delete(&key.name, &secret.metadata.deletion()).await.map(drop),
-                    Step::Complete(missing) => {
+                    TokenSecretStep::Nothing => Ok(()),
+                    TokenSecretStep::Delete => {
+                        secrets.delete(&key.name, &secret.metadata.deletion()).await.map(drop)
+                    }
+                    TokenSecretStep::Complete(missing) => {
                         let name = account(&secret.metadata).map(|(name, _)| name).unwrap_or_default();
                         let completed =
                             self.complete(object, missing, key, name, uid.as_deref().unwrap_or_default())?;
@@ -171,7 +171,7 @@ impl Reconciler for Tokens {
     }
 }
 
-/// An account that does not name a Secret any more; `None` if it does not name it now.
+/// A ServiceAccount without its reference to a Secret; `None` if it has none.
 fn without(account: &Value, secret: &str) -> Option<Value> {
     let mut account = account.clone();
     let named = account["secrets"].as_array_mut()?;
@@ -182,7 +182,7 @@ fn without(account: &Value, secret: &str) -> Option<Value> {
 }
 
 impl Tokens {
-    /// The objects beside one of a namespace.
+    /// A client of the objects in the namespace of a key.
     fn objects(&self, kind: &ResourceKind, key: &ObjectKey) -> Objects {
         Objects::new(&self.client, &kind.resource(), key.namespace())
     }
@@ -193,9 +193,9 @@ impl Tokens {
         };
         let secret: Box<Secret> = serde_json::from_value(object.clone())?;
         let Some((name, _)) = account(&secret.metadata) else { return Ok(None) };
-        let found: Option<Bare> = self.objects(&SERVICE_ACCOUNTS, key).get_metadata(name).await?;
-        let (uid, authority) = (found.map(|account| account.metadata.uid), Arc::clone(&self.authority));
-        Ok(Some(Observed::Secret { object, secret, uid, authority }))
+        let found: Option<MetadataOnly> = self.objects(&SERVICE_ACCOUNTS, key).get_metadata(name).await?;
+        let (uid, ca) = (found.map(|account| account.metadata.uid), Arc::clone(&self.ca));
+        Ok(Some(Observed::Secret { object, secret, uid, ca }))
     }
 
     fn complete(
@@ -206,8 +206,8 @@ impl Tokens {
         name: &str,
         uid: &str,
     ) -> Result<Value> {
-        if missing.authority {
-            secret["data"]["ca.crt"] = (*self.authority).into();
+        if missing.ca {
+            secret["data"]["ca.crt"] = (*self.ca).into();
         }
         if missing.namespace {
             secret["data"]["namespace"] = STANDARD.encode(&key.namespace).into();
@@ -220,10 +220,10 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// A token without an end, which is good for as long as the Secret holds it.
+    /// A token without expiry, which is valid as long as the Secret holds it.
     fn token(&self, key: &ObjectKey, name: &str, uid: &str) -> Result<String> {
         let Some(signing) = &self.settings.signing_key else {
-            return Err(Error::other("there is no key to sign tokens with"));
+            return Err(Error::other("no key to sign service account tokens is configured"));
         };
         let namespace = &key.namespace;
         let claims = json!({
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_forgets_only_the_secret_that_is_gone() {
+    fn only_the_reference_to_the_deleted_secret_is_removed() {
         let account = json!({"secrets": [{"name": "a"}, {"name": "b"}]});
         assert_eq!(without(&account, "a"), Some(json!({"secrets": [{"name": "b"}]})));
         assert_eq!(without(&account, "c"), None);

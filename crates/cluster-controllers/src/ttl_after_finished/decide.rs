@@ -1,11 +1,11 @@
-//! When a Job that is done may go.
+//! The expiry of a finished Job.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use crate::views::{Metadata, or_default};
 
-/// A Job, as far as it counts.
+/// The fields of a Job that this controller reads.
 #[derive(Debug, Deserialize)]
 pub(super) struct Job {
     pub metadata: Metadata,
@@ -35,7 +35,7 @@ struct Condition {
     last_transition_time: Option<Timestamp>,
 }
 
-/// The end of a Job's time; `None` if it has none, is not done, or goes already.
+/// The expiry of a Job; `None` if it has no TTL, is not finished, or is being deleted.
 pub(super) fn end(job: &Job) -> Option<Timestamp> {
     let kept = job.spec.ttl_seconds_after_finished.filter(|_| job.metadata.deletion_timestamp.is_none())?;
     let is_done = |condition: &&Condition| {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_done_ends_so_many_seconds_later() {
+    fn a_finished_job_expires_after_its_ttl() {
         let done = |kind: &str, status: &str| {
             json!([{"type": "Suspended", "status": "True"},
                 {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}])

@@ -1,4 +1,4 @@
-//! The ttl-after-finished controller: deletes Jobs a while after they finished.
+//! The ttl-after-finished controller: deletes finished Jobs after their TTL.
 
 mod decide;
 

@@ -1,6 +1,7 @@
 //! Leader election: the process that holds a Lease works, the others watch it and take over when it is released or expires.
 
 mod epoch;
+mod leadership;
 mod timing;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 pub use self::epoch::{EPOCH_ANNOTATION, Epoch, InvalidEpoch, Superseded};
+pub use self::leadership::Leadership;
 pub use self::timing::{InvalidTiming, Timing};
 use crate::controller::EndOfSubscriptions;
 use crate::{

@@ -36,7 +36,8 @@ pub enum Priority {
 /// A queue of keys. Clones are the same queue.
 ///
 /// A key is in it at most once, and a key that is added while a worker has it comes again afterwards. No key starves: one that fails waits
-/// longer and longer and then joins the end of its priority, and a waiting key of low priority is taken after eight of normal priority.
+/// longer and longer and then joins the end of its priority, and a waiting key of low priority is taken after eight of normal priority. With
+/// [`Controller::fair_by`](crate::Controller::fair_by), flows such as namespaces take turns within a priority.
 pub struct WorkQueue<K>(Arc<Inner<K>>);
 
 impl<K> Clone for WorkQueue<K> {
@@ -52,8 +53,19 @@ struct Inner<K> {
     counts: Counts,
 }
 
-/// The place of a ready key: workers take the first.
-type Place = (Priority, u64);
+/// The place of a ready key: workers take the first. Of one priority the keys of a lower round come first, and of one round the older ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Place {
+    priority: Priority,
+    round: u64,
+    sequence: u64,
+}
+
+/// Computes the flow of a key.
+type FlowFn<K> = Arc<dyn Fn(&K) -> String + Send + Sync>;
+/// The keys of one priority that share their turns.
+type Flow = (Priority, String);
+
 /// The time of a delayed key; the number tells apart keys of the same time.
 type Due = (Instant, u64);
 
@@ -66,6 +78,12 @@ struct State<K> {
     delayed: HashMap<K, Delayed>,
     failures: HashMap<K, u32>,
     sequence: u64,
+    /// The flows that take turns; without it all keys are one flow.
+    flow_of: Option<FlowFn<K>>,
+    /// The round of the last key of each flow, while it is not over.
+    rounds: HashMap<Flow, u64>,
+    /// The round that is taken at present, by priority.
+    present: BTreeMap<Priority, u64>,
     /// The keys of normal priority that were taken in a row while one of low priority waited.
     streak: u32,
 }
@@ -98,6 +116,9 @@ impl<K: Key> Default for WorkQueue<K> {
             delayed: HashMap::new(),
             failures: HashMap::new(),
             sequence: 0,
+            flow_of: None,
+            rounds: HashMap::new(),
+            present: BTreeMap::new(),
             streak: 0,
         };
         Self(Arc::new(Inner { state: Mutex::new(state), changed: Notify::new(), counts: Counts::default() }))
@@ -105,6 +126,11 @@ impl<K: Key> Default for WorkQueue<K> {
 }
 
 impl<K: Key> WorkQueue<K> {
+    /// Lets flows take turns: of each flow one key, then the next of each. See [`Controller::fair_by`](crate::Controller::fair_by).
+    pub(crate) fn fair_by(&self, flow_of: impl Fn(&K) -> String + Send + Sync + 'static) {
+        self.state().flow_of = Some(Arc::new(flow_of));
+    }
+
     /// Adds a key of normal priority.
     pub fn add(&self, key: K) {
         self.add_with_priority(key, Priority::Normal);
@@ -248,10 +274,11 @@ impl<K: Key> State<K> {
     /// Notes that a key has to be taken. True if it had not.
     fn want(&mut self, key: K, priority: Priority, now: Instant) -> bool {
         let is_ready = !self.running.contains_key(&key);
+        let round = if self.wanted.contains_key(&key) { 0 } else { self.next_round(&key, priority) };
         match self.wanted.entry(key) {
             Entry::Vacant(entry) => {
                 self.sequence += 1;
-                let place = (priority, self.sequence);
+                let place = Place { priority, round, sequence: self.sequence };
                 if is_ready {
                     self.ready.insert(place, entry.key().clone());
                 }
@@ -260,8 +287,10 @@ impl<K: Key> State<K> {
             }
             Entry::Occupied(mut entry) => {
                 let old = entry.get().place;
-                if priority < old.0 {
-                    let place = (priority, old.1);
+                if priority < old.priority {
+                    // It moves up with its age, into the round of now.
+                    let round = self.present.get(&priority).copied().unwrap_or_default();
+                    let place = Place { priority, round, ..old };
                     entry.get_mut().place = place;
                     if let Some(key) = self.ready.remove(&old) {
                         self.ready.insert(place, key);
@@ -269,6 +298,27 @@ impl<K: Key> State<K> {
                 }
                 false
             }
+        }
+    }
+
+    /// The round of a new key: behind the last key of its flow, and not before the present round.
+    fn next_round(&mut self, key: &K, priority: Priority) -> u64 {
+        let Some(flow_of) = &self.flow_of else { return 0 };
+        let present = self.present.get(&priority).copied().unwrap_or_default();
+        let last = self.rounds.entry((priority, flow_of(key))).or_insert(0);
+        *last = (*last + 1).max(present);
+        *last
+    }
+
+    /// Notes that a key of a round was taken, and forgets flows without a key in a later one.
+    fn begin_round(&mut self, place: Place) {
+        if self.flow_of.is_none() {
+            return;
+        }
+        let present = self.present.entry(place.priority).or_default();
+        if place.round > *present {
+            *present = place.round;
+            self.rounds.retain(|(priority, _), last| *priority != place.priority || *last >= place.round);
         }
     }
 
@@ -287,14 +337,16 @@ impl<K: Key> State<K> {
     }
 
     fn take(&mut self, now: Instant) -> Option<(K, Instant)> {
-        let first_low = self.ready.range((Priority::Low, 0)..).next().map(|(place, _)| *place);
+        let low = Place { priority: Priority::Low, round: 0, sequence: 0 };
+        let first_low = self.ready.range(low..).next().map(|(place, _)| *place);
         let first = self.ready.keys().next().copied()?;
         let place = first_low.filter(|_| self.streak >= STREAK_MAX).unwrap_or(first);
-        let passes_by = place.0 == Priority::Normal && first_low.is_some();
+        let passes_by = place.priority == Priority::Normal && first_low.is_some();
         self.streak = if passes_by { self.streak + 1 } else { 0 };
         let key = self.ready.remove(&place)?;
+        self.begin_round(place);
         let since = self.wanted.remove(&key).map_or(now, |wanted| wanted.since);
-        self.running.insert(key.clone(), Running { priority: place.0, since: now });
+        self.running.insert(key.clone(), Running { priority: place.priority, since: now });
         Some((key, since))
     }
 }

@@ -78,6 +78,49 @@ async fn changes_that_never_end_do_not_starve_the_objects_of_a_list() {
     assert_eq!(listed, [(8, &1000), (17, &1001), (26, &1002)]);
 }
 
+#[tokio::test]
+async fn flows_take_turns_however_many_keys_one_of_them_has() {
+    let queue: WorkQueue<(&str, u32)> = WorkQueue::default();
+    queue.fair_by(|key| key.0.to_owned());
+    (0..100).for_each(|number| queue.add(("flood", number)));
+    assert_eq!(now(&queue), Some(("flood", 0)));
+    queue.done(&("flood", 0));
+    (0..3).for_each(|number| queue.add(("calm", number)));
+    queue.add(("late", 0));
+    let taken: Vec<_> = (0..9).map(|_| now(&queue).inspect(|key| queue.done(key)).unwrap()).collect();
+    let expected = [
+        ("calm", 0),
+        ("late", 0),
+        ("flood", 1),
+        ("calm", 1),
+        ("flood", 2),
+        ("calm", 2),
+        ("flood", 3),
+        ("flood", 4),
+        ("flood", 5),
+    ];
+    assert_eq!(taken, expected);
+    // A flow that was away gets no turns for the time in which it had no key.
+    queue.add(("calm", 3));
+    queue.add(("calm", 4));
+    assert_eq!(drain(&queue)[..4], [("calm", 3), ("flood", 6), ("calm", 4), ("flood", 7)]);
+    assert!(queue.state().rounds.len() <= 1, "flows without keys are forgotten");
+}
+
+#[tokio::test]
+async fn priorities_come_before_turns() {
+    let queue: WorkQueue<(&str, u32)> = WorkQueue::default();
+    queue.fair_by(|key| key.0.to_owned());
+    queue.add_with_priority(("listed", 0), Priority::Low);
+    queue.add_with_priority(("listed", 1), Priority::Low);
+    queue.add_with_priority(("other", 0), Priority::Low);
+    queue.add(("changed", 0));
+    queue.add(("changed", 1));
+    queue.add(("listed", 1));
+    let expected = [("listed", 1), ("changed", 0), ("changed", 1), ("listed", 0), ("other", 0)];
+    assert_eq!(drain(&queue), expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_key_that_always_fails_does_not_starve_the_others() {
     let queue = WorkQueue::default();

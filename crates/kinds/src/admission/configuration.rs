@@ -13,28 +13,28 @@ const VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1a
 const POD_SECURITY_GROUP: &str = "pod-security.admission.config.k8s.io/";
 const POD_SECURITY_VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// What an operator says of admission plugins.
+/// The configuration of the admission plugins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionConfiguration {
-    /// Of `PodSecurity`.
+    /// The configuration of `PodSecurity`.
     pub pod_security: pod_security::Configuration,
-    /// The credentials with which mutating webhooks are called.
+    /// The credentials for calls of mutating webhooks.
     pub mutating_webhook_users: Users,
-    /// The credentials with which validating webhooks are called.
+    /// The credentials for calls of validating webhooks.
     pub validating_webhook_users: Users,
-    /// What has no effect, a sentence each.
+    /// Settings without effect, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Where the configuration of a plugin is read from that is in a file of its own.
+/// Loads the configuration file of one plugin by its path.
 pub type Load<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 impl AdmissionConfiguration {
-    /// Reads a file; `is_on` says which plugins are on, for those alone are configured.
+    /// Parses the file; `is_on` tells which plugins are enabled, and only those are configured.
     ///
     /// # Errors
-    /// Why the server does not start with it, in the words of kube-apiserver where it would not start either. What only this
-    /// server does not have is refused, too.
+    /// The reason why the server refuses to start, in kube-apiserver's words where it refuses, too. Settings that only
+    /// this server does not support are refused as well.
     pub fn read(file: &[u8], is_on: &dyn Fn(&str) -> bool, load: Load<'_>) -> Result<Self, String> {
         let failed = |problem: String| format!("failed to read plugin config: {problem}");
         let whole = document(file).map_err(failed)?;
@@ -50,8 +50,10 @@ impl AdmissionConfiguration {
             let text = |field: &str| object::text(plugin, &[field]);
             let name = text("name");
             if !is_on(name) {
-                let warning =
-                    format!("admission plugin {} is not on: its configuration has no effect", quote(name));
+                let warning = format!(
+                    "admission plugin {} is not enabled; its configuration has no effect",
+                    quote(name)
+                );
                 configuration.warnings.push(warning);
                 continue;
             }
@@ -85,13 +87,13 @@ impl AdmissionConfiguration {
                 self.validating_webhook_users = webhook_users(own, load).map_err(failed)?;
             }
             "ResourceQuota" => quota(own).map_err(failed)?,
-            _ => return Err(failed("it takes no configuration here".to_owned())),
+            _ => return Err(failed("it takes no configuration".to_owned())),
         }
         Ok(())
     }
 }
 
-/// Why a plugin cannot be made.
+/// The error of a plugin that cannot be initialized.
 fn cannot(name: &str, problem: &str) -> String {
     format!("couldn't init admission plugin {}: {problem}", quote(name))
 }
@@ -100,15 +102,17 @@ fn pod_security_problem(problem: ConfigurationError) -> String {
     let begin = "failed to initialize admission plugin \"PodSecurity\": PodSecurity";
     match problem {
         ConfigurationError::UnknownField(field) => cannot("PodSecurity", &unknown(&field)),
-        ConfigurationError::Defaults(wrong) => format!("{begin} configuration error: {}", together(&wrong)),
+        ConfigurationError::Defaults(wrong) => {
+            format!("{begin} configuration error: {}", joined_errors(&wrong))
+        }
         ConfigurationError::Exemptions(errors) => {
             let errors: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-            format!("{begin} invalid: {}", together(&errors))
+            format!("{begin} invalid: {}", joined_errors(&errors))
         }
     }
 }
 
-fn together(problems: &[String]) -> String {
+fn joined_errors(problems: &[String]) -> String {
     match problems {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
@@ -130,7 +134,7 @@ fn document(file: &[u8]) -> Result<Object, String> {
     }
 }
 
-/// Whether a document is of a kind that is known here.
+/// Checks that apiVersion and kind of a document are known.
 fn named(document: &Object, is_known: impl Fn(&str, &str) -> bool) -> Result<(), String> {
     let text = |field: &str| object::text(document, &[field]);
     let missing =
@@ -169,7 +173,7 @@ fn webhook_users(own: &Object, load: Load<'_>) -> Result<Users, String> {
     }
 }
 
-/// Resources that are limited where no quota says so.
+/// Refuses `limitedResources`, which this server does not support.
 fn quota(own: &Object) -> Result<(), String> {
     named(own, |version, kind| {
         (version.starts_with("apiserver.config.k8s.io/") && kind == "ResourceQuotaConfiguration")
@@ -179,7 +183,7 @@ fn quota(own: &Object) -> Result<(), String> {
     let limited = own.get("limitedResources").and_then(Value::as_array);
     match limited.is_none_or(Vec::is_empty) {
         true => Ok(()),
-        false => Err("limitedResources: resources are limited only by quotas here".to_owned()),
+        false => Err("limitedResources is not supported".to_owned()),
     }
 }
 
@@ -227,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_kubernetes_words() {
+    fn invalid_configuration_is_refused_with_the_messages_of_kubernetes() {
         let begin = "failed to initialize admission plugin \"PodSecurity\": PodSecurity";
         for (given, expected) in [
             (
@@ -272,16 +276,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_without_effect() {
+    fn unsupported_settings_are_refused() {
         let off = with("{name: EventRateLimit, configuration: {}}").unwrap();
         assert_eq!(
             off.warnings,
-            ["admission plugin \"EventRateLimit\" is not on: its configuration has no effect"]
+            ["admission plugin \"EventRateLimit\" is not enabled; its configuration has no effect"]
         );
         assert!(
-            with("{name: Priority, configuration: {}}")
-                .unwrap_err()
-                .ends_with("it takes no configuration here")
+            with("{name: Priority, configuration: {}}").unwrap_err().ends_with("it takes no configuration")
         );
         let quota = "apiVersion: apiserver.config.k8s.io/v1, kind: ResourceQuotaConfiguration";
         assert!(with(&format!("{{name: ResourceQuota, configuration: {{{quota}}}}}")).is_ok());

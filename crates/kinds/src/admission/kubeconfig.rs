@@ -1,4 +1,4 @@
-//! The users of a kubeconfig: the credentials with which webhooks are called, by the DNS name of the webhook.
+//! The users of a kubeconfig: credentials for webhook calls, by the DNS name of the webhook.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::configuration::Load;
 
-/// The port for which a user may be named without one.
+/// The port that the name of a user may omit.
 const DEFAULT_PORT: u16 = 443;
 
 /// The credentials of a user. Its `Debug` shows none of them.
 #[derive(Clone, Default, PartialEq)]
 pub struct User {
-    /// A client certificate and its key, both as PEM.
+    /// Client certificate and key as PEM.
     pub certificate: Option<(String, String)>,
     /// A bearer token; empty for none.
     pub token: String,
@@ -37,12 +37,12 @@ impl fmt::Debug for User {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Users {
     by_name: BTreeMap<String, User>,
-    /// The user of the current context, for webhooks that no name matches.
+    /// The user of the current context: the fallback for webhooks that no name matches.
     current: Option<String>,
 }
 
 impl Users {
-    /// Reads a kubeconfig at an absolute path; files that it names are found beside it.
+    /// Parses a kubeconfig at an absolute path; relative file names are resolved against its directory.
     ///
     /// # Errors
     /// The reason why it cannot be used; it names fields and files, never their content.
@@ -73,8 +73,8 @@ impl Users {
         Ok(users)
     }
 
-    /// The credentials for a webhook: of the user `host:port`, then of `*.` and an end of that, then the same without the default
-    /// port, then of the current context.
+    /// The credentials for a webhook: those of the user `host:port`, then of a wildcard `*.suffix`, then the same
+    /// without the default port, then of the current context.
     pub fn of(&self, host: &str, port: u16) -> Option<&User> {
         let with_port = self.matching(&format!("{host}:{port}"));
         let without = || (port == DEFAULT_PORT).then(|| self.matching(host)).flatten();
@@ -91,14 +91,14 @@ impl Users {
 fn user_of(user: &Object, file: Load<'_>) -> Result<User, String> {
     for field in ["exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra"] {
         if user.get(field).is_some_and(|value| !value.is_null()) {
-            return Err(format!("{field} is not supported here"));
+            return Err(format!("{field} is not supported"));
         }
     }
     let read = |name: &str| {
         let bytes = file(name)?;
         String::from_utf8(bytes).map_err(|_| format!("{} is no text", quote(name)))
     };
-    // Data counts more than a file, as in client-go.
+    // Inline data takes precedence over a file, as in client-go.
     let part = |field: &str| {
         let data = text(user, &[&format!("{field}-data")]);
         if !data.is_empty() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_exact_name_of_a_webhook_gives_its_credentials() {
+    fn the_most_specific_user_name_matches_a_webhook() {
         let names = ["hook.a.svc:8443", "hook.a.svc", "*.a.svc", "*.svc:8443", "*.svc", "*"];
         let list: Vec<String> =
             names.iter().map(|name| format!("{{name: '{name}', user: {{token: 't {name}'}}}}")).collect();
@@ -177,7 +177,7 @@ mod tests {
             ("{client-key: none}", "/etc/kube/none is not there"),
             ("{client-key-data: a2V5}", "client-certificate and client-key belong together"),
             ("{token: secret, username: u}", "username/password or bearer token may be set, but not both"),
-            ("{exec: {}}", "exec is not supported here"),
+            ("{exec: {}}", "exec is not supported"),
         ] {
             let problem = read(user).unwrap_err();
             assert_eq!(problem, format!("user \"h\": {expected}"));

@@ -1,4 +1,5 @@
-//! Limit ranges: what containers get that ask for nothing, and what pods and claims may not ask for.
+//! LimitRange: default requests and limits of containers, and the bounds of Pods, containers and
+//! PersistentVolumeClaims.
 
 use model::Object;
 use serde_json::{Map, Value, json};
@@ -7,7 +8,7 @@ use quota::amounts::{Amount, Amounts, amounts, of_pod};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// What one limit range says.
+/// A parsed LimitRange.
 #[derive(Clone, Debug)]
 pub struct LimitRange {
     limits: Vec<Limit>,
@@ -25,7 +26,7 @@ struct Limit {
 }
 
 impl LimitRange {
-    /// Reads a stored limit range.
+    /// Parses a stored LimitRange.
     pub fn read(object: &Object) -> Self {
         let items = object.get("spec").and_then(|spec| spec.get("limits")).and_then(Value::as_array);
         let (mut default_requests, mut default_limits) = (Map::new(), Map::new());
@@ -43,7 +44,7 @@ impl LimitRange {
         Self { limits, default_requests, default_limits }
     }
 
-    /// Gives the containers of a pod what they leave out, and notes that.
+    /// Sets the missing requests and limits of the containers of a Pod, and annotates the Pod with them.
     pub fn complete(&self, pod: &mut Object) {
         let mut notes = Vec::new();
         for (key, word) in [("containers", "container"), ("initContainers", "init container")] {
@@ -67,7 +68,7 @@ impl LimitRange {
         }
     }
 
-    /// What is wrong with a pod.
+    /// Validates a Pod against the limits.
     pub fn check_pod(&self, pod: &Object) -> Vec<String> {
         let mut errors = Vec::new();
         for limit in &self.limits {
@@ -89,7 +90,7 @@ impl LimitRange {
         errors
     }
 
-    /// What is wrong with a claim of storage.
+    /// Validates a PersistentVolumeClaim against the limits.
     pub fn check_claim(&self, claim: &Object) -> Vec<String> {
         let requests = claim.get("spec").and_then(|spec| spec.get("resources"));
         let requests = amounts(requests.and_then(|resources| resources.get("requests")));
@@ -165,7 +166,7 @@ impl Limit {
     }
 }
 
-/// Several complaints as one.
+/// Joins several errors into one message.
 pub fn joined(errors: &[String]) -> String {
     let mut unique: Vec<&String> = Vec::new();
     errors.iter().for_each(|error| {
@@ -187,7 +188,7 @@ fn object<'a>(of: &'a mut Object, key: &str) -> &'a mut Object {
     value.as_object_mut().expect("it was made an object just now")
 }
 
-/// Sets what a container leaves out; the names of what was set.
+/// Sets the missing requests or limits of a container, and returns their names.
 fn complete(container: &mut Object, part: &str, defaults: &Object) -> Vec<String> {
     let has = |name: &str| {
         let resources = container.get("resources").and_then(|all| all.get(part));
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_set_and_noted() {
+    fn missing_requests_and_limits_are_set_and_annotated() {
         let range = range(json!([{
             "type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"memory": "5Mi", "cpu": "1"},
         }]));
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_of_the_range_is_refused() {
+    fn values_outside_the_range_are_refused() {
         let range = range(json!([
             {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"}, "maxLimitRequestRatio": {"cpu": "2"}},
             {"type": "Pod", "max": {"memory": "1Gi"}},

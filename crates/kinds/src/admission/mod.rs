@@ -1,4 +1,4 @@
-//! What admission plugins decide, without asking anybody: pure functions over objects.
+//! The decisions of admission plugins: pure functions of objects.
 
 pub mod configuration;
 pub mod kubeconfig;

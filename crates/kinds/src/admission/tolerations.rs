@@ -1,9 +1,9 @@
-//! Lists of tolerations, merged.
+//! Merges lists of tolerations.
 
 use model::object::text_in;
 use serde_json::Value;
 
-/// Both lists as one, without what another of them covers.
+/// Merges two lists, without tolerations that another one covers.
 pub fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
     let all: Vec<&Value> = first.iter().chain(second).collect();
     let mut merged: Vec<Value> = Vec::new();
@@ -17,7 +17,7 @@ pub fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// Whether one toleration tolerates all that another one does.
+/// Whether `wide` tolerates every taint that `narrow` tolerates.
 pub fn covers(wide: &Value, narrow: &Value) -> bool {
     let text = |value: &Value, key: &str| text_in(value, key).to_owned();
     let both = |key: &str| (text(wide, key), text(narrow, key));
@@ -51,7 +51,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_covered_is_left_out() {
+    fn covered_tolerations_are_dropped() {
         let all = json!({"operator": "Exists"});
         let one = json!({"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"});
         let other = json!({"key": "a", "operator": "Exists"});

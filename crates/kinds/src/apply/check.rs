@@ -1,4 +1,4 @@
-//! Whether an applied configuration is of its type, in the words of Kubernetes.
+//! Validates an applied configuration against its type, with Kubernetes' messages.
 
 use serde_json::{Map, Value};
 
@@ -6,16 +6,16 @@ use super::element::Element;
 use super::types::{Form, List, Mapping, Node, Relation, Scalar};
 use crate::patch::go_text;
 
-/// What is wrong at a place.
+/// A type error and its path.
 struct Fault {
     path: String,
     problem: String,
 }
 
-/// Checks an applied configuration, in which nothing may come twice.
+/// Validates an applied configuration, in which no key may be duplicated.
 ///
 /// # Errors
-/// What is wrong with it, in one text.
+/// All type errors as one message.
 pub(super) fn check(node: Node<'_>, object: &Map<String, Value>) -> Result<(), String> {
     let faults = node.resolve().map.map(|map| of_entries(map, object)).unwrap_or_default();
     let show = |fault: &Fault| match fault.path.as_str() {
@@ -70,7 +70,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value as Go writes it in source text.
+/// A value in Go syntax.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),

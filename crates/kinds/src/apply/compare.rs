@@ -1,24 +1,24 @@
-//! Two states of an object: which fields the second has that the first has not, or has otherwise, and which it lost.
+//! Compares two states of an object: the fields that were added, changed and removed.
 
 use serde_json::{Map, Value};
 
 use super::element::{Element, equal};
-use super::set::{FieldSet, Part};
+use super::set::{FieldSet, Subtree};
 use super::types::{Form, List, Mapping, Node, Relation};
 
-/// What changed between two states.
+/// The difference between two states.
 #[derive(Debug, Default)]
 pub(super) struct Comparison<'a> {
-    /// What was there and is no more.
+    /// Fields of the old state that the new one does not have.
     pub removed: FieldSet<'a>,
-    /// What is new or has another value.
+    /// Fields that are new or have another value.
     pub changed: FieldSet<'a>,
 }
 
 /// Compares two objects of one type.
 ///
 /// # Errors
-/// An item of a list has nothing that identifies it.
+/// An item of a list has no key.
 pub(super) fn compare<'a>(
     node: Node<'a>,
     old: &'a Map<String, Value>,
@@ -33,8 +33,8 @@ pub(super) fn compare<'a>(
 
 #[derive(Debug, Default)]
 struct Delta<'a> {
-    removed: Part<'a>,
-    changed: Part<'a>,
+    removed: Subtree<'a>,
+    changed: Subtree<'a>,
 }
 
 impl<'a> Delta<'a> {
@@ -46,7 +46,7 @@ impl<'a> Delta<'a> {
     }
 
     fn join(self, other: Self) -> Self {
-        let join = |a: Part<'a>, b: Part<'a>| Part {
+        let join = |a: Subtree<'a>, b: Subtree<'a>| Subtree {
             member: a.member || b.member,
             children: a.children.union(b.children),
         };
@@ -67,8 +67,8 @@ fn walk<'a>(node: Node<'a>, old: Option<&'a Value>, new: Option<&'a Value>) -> R
     }
 }
 
-/// All of a value that came or went: itself, and what is owned apart from it.
-fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
+/// All fields of a value that was added or removed: the value itself, and the fields that are owned separately.
+fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Subtree<'a>, String> {
     let children = match (node.form(value), value) {
         (Form::List(list), Value::Array(items)) if !matches!(list.relation, Relation::Atomic) => {
             whole_items(list, items)?
@@ -76,7 +76,7 @@ fn whole<'a>(node: Node<'a>, value: &'a Value) -> Result<Part<'a>, String> {
         (Form::Map(map), Value::Object(fields)) if !map.atomic => whole_fields(map, fields)?,
         _ => FieldSet::new(),
     };
-    Ok(Part { member: true, children })
+    Ok(Subtree { member: true, children })
 }
 
 fn whole_fields<'a>(map: Mapping<'a>, fields: &'a Map<String, Value>) -> Result<FieldSet<'a>, String> {
@@ -88,18 +88,18 @@ fn whole_fields<'a>(map: Mapping<'a>, fields: &'a Map<String, Value>) -> Result<
     Ok(set)
 }
 
-/// Of items with the same key nobody owns a part.
+/// Items with a duplicate key are owned as a whole.
 fn whole_items<'a>(list: List<'a>, items: &'a [Value]) -> Result<FieldSet<'a>, String> {
     let mut all: Vec<Item<'a>> = Vec::with_capacity(items.len());
     identify(list, items, false, &mut all)?;
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut set = FieldSet::with_room(all.len());
     for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
-        let part = match same {
+        let subtree = match same {
             [(_, _, item)] => whole(list.item, item)?,
-            _ => Part::MEMBER,
+            _ => Subtree::MEMBER,
         };
-        set.put(taken(same), part);
+        set.put(taken(same), subtree);
     }
     Ok(set)
 }
@@ -111,7 +111,7 @@ fn same_form(a: Form<'_>, b: Form<'_>) -> bool {
     )
 }
 
-/// What a form finds in two states of a value.
+/// Compares two states of a value of one form.
 fn handle<'a>(form: Form<'a>, old: &'a Value, new: &'a Value) -> Result<Delta<'a>, String> {
     match form {
         Form::Scalar(_) => Ok(leaf(old, new)),
@@ -134,7 +134,7 @@ fn handle<'a>(form: Form<'a>, old: &'a Value, new: &'a Value) -> Result<Delta<'a
 }
 
 fn leaf<'a>(old: &Value, new: &Value) -> Delta<'a> {
-    Delta { changed: Part { member: !equal(old, new), ..Part::default() }, ..Delta::default() }
+    Delta { changed: Subtree { member: !equal(old, new), ..Subtree::default() }, ..Delta::default() }
 }
 
 fn items(value: &Value) -> &[Value] {
@@ -176,10 +176,10 @@ fn of_fields<'a>(
     Ok(delta)
 }
 
-/// An item of a list: what identifies it, and whether it is one of now.
+/// An item of a list: its path element, whether it is from the new state, its value.
 type Item<'a> = (Element<'a>, bool, &'a Value);
 
-/// Items are compared with those that have the same key. Of a key that comes more than once the items are compared as a whole.
+/// Compares items by key. Items with a duplicate key are compared as a whole.
 fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<Delta<'a>, String> {
     let mut all: Vec<Item<'a>> = Vec::with_capacity(old.len() + new.len());
     identify(list, old, false, &mut all)?;
@@ -187,14 +187,14 @@ fn of_items<'a>(list: List<'a>, old: &'a [Value], new: &'a [Value]) -> Result<De
     all.sort_by(|a, b| a.0.cmp(&b.0));
     let mut delta = Delta::default();
     for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
-        // The order is stable: what was comes before what is.
+        // The sort is stable: items of the old state come before those of the new one.
         let (was, is) = same.split_at(same.partition_point(|(_, is_new, _)| !is_new));
         let first = |side: &[Item<'a>]| side.first().map(|(_, _, item)| *item);
         let inner = match (was, is) {
             ([] | [_], [] | [_]) => walk(list.item, first(was), first(is))?,
             ([_, _, ..], [_, _, ..]) => {
                 let is_same = was.len() == is.len() && was.iter().zip(is).all(|(a, b)| equal(a.2, b.2));
-                Delta { changed: Part { member: !is_same, ..Part::default() }, ..Delta::default() }
+                Delta { changed: Subtree { member: !is_same, ..Subtree::default() }, ..Delta::default() }
             }
             ([_, _, ..], _) => {
                 let mut inner = walk(list.item, None, first(is))?;
@@ -225,7 +225,7 @@ fn identify<'a>(
     Ok(())
 }
 
-/// What identifies items that are the same.
+/// The path element of items with the same key.
 fn taken<'a>(same: &mut [Item<'a>]) -> Element<'a> {
     std::mem::replace(&mut same[0].0, Element::Index(0))
 }

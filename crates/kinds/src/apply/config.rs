@@ -1,4 +1,4 @@
-//! What an applied configuration makes of an object and of the managers of its fields.
+//! Server-side apply of a configuration: the resulting object and its field managers.
 
 use std::borrow::Cow;
 
@@ -15,43 +15,43 @@ use super::merge::merge;
 use super::remove::without_fields;
 use super::set::{FieldSet, path_text};
 use super::track::{
-    Changes, Scope, Tracked, UnknownVersion, Version, finish, managed_fields, reconcile, stripped, update,
-    views,
+    Changes, Tracked, UnknownVersion, Version, WriteContext, finish, managed_fields, reconcile, stripped,
+    update, views,
 };
 
-/// Who had the fields of an object before anything was applied to it.
+/// The manager of all fields of an object that had no managers before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The one manager that takes over from applies by the client.
+/// The manager that takes over the fields of client-side apply.
 const KUBECTL: &str = "kubectl";
 
 /// The outcome of an apply.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The object in the version of the request, not yet in the shape of its type; `None` if it stays as it is.
+    /// The object in the version of the request, before defaulting and pruning; `None` if it does not change.
     pub object: Option<Object>,
-    /// Its managers.
+    /// Its field managers.
     pub tracked: Tracked,
 }
 
-/// Why a configuration cannot be applied.
+/// The reason why a configuration cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
-    /// Others own what it wants to change.
+    /// Other managers own fields that the configuration changes.
     Conflicts(Vec<Conflict>),
-    /// It makes no sense.
+    /// The request is invalid.
     BadRequest(String),
-    /// It is not of its type, or cannot be merged.
+    /// The configuration does not match its type, or cannot be merged.
     Failed(String),
 }
 
-/// Somebody else owns a field.
+/// A field with another owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
-    /// Identifies the manager; conflicts are told in this order.
+    /// The identifier of the manager; conflicts are sorted by it.
     id: String,
-    /// The manager in words.
+    /// The manager as the message names it.
     manager: String,
-    /// The field in words.
+    /// The field as the message names it.
     path: String,
 }
 
@@ -97,12 +97,12 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Applies a configuration, which has its kind and version, to the object as it is stored; to none if one is to be made.
+/// Applies a configuration, which has its kind and version, to the stored object; `None` creates one.
 ///
 /// # Errors
-/// It conflicts with what others own, or is not of the type.
+/// The configuration conflicts with other managers, or does not match its type.
 pub fn apply(
-    scope: &Scope<'_>,
+    context: &WriteContext<'_>,
     live: Option<&Object>,
     config: &Object,
     force: bool,
@@ -111,15 +111,15 @@ pub fn apply(
     if is_list.is_some_and(Value::is_array) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    let version = scope
+    let version = context
         .version()
-        .ok_or_else(|| ApplyError::Failed(format!("no corresponding type for {}", scope.api_version)))?;
+        .ok_or_else(|| ApplyError::Failed(format!("no corresponding type for {}", context.api_version)))?;
     let known = live.and_then(managed_fields);
     let view = live.map_or(Cow::Borrowed(version.empty), |live| version.view(live));
-    let attempt = Attempt { scope, version, live: &view, known, config };
+    let attempt = Attempt { context, version, live: &view, known, config };
     let mut applied = match attempt.run(force) {
-        Err(ApplyError::Conflicts(conflicts)) if scope.manager == KUBECTL => {
-            let allowed = last_applied::owned(version.types, scope.api_version, &view);
+        Err(ApplyError::Conflicts(conflicts)) if context.manager == KUBECTL => {
+            let allowed = last_applied::owned(version.types, context.api_version, &view);
             let rest: Vec<Conflict> =
                 conflicts.into_iter().filter(|conflict| !allowed.contains(&conflict.path)).collect();
             if !rest.is_empty() {
@@ -129,7 +129,7 @@ pub fn apply(
         }
         other => other?,
     };
-    if scope.manager == KUBECTL && last_applied::is_set(applied.object.as_ref().unwrap_or(&view)) {
+    if context.manager == KUBECTL && last_applied::is_set(applied.object.as_ref().unwrap_or(&view)) {
         let object = applied.object.get_or_insert_with(|| view.into_owned());
         last_applied::refresh(object, config);
     }
@@ -137,7 +137,7 @@ pub fn apply(
 }
 
 struct Attempt<'s, 'a> {
-    scope: &'s Scope<'a>,
+    context: &'s WriteContext<'a>,
     version: Version<'a>,
     live: &'s Object,
     known: Option<&'s Value>,
@@ -146,7 +146,7 @@ struct Attempt<'s, 'a> {
 
 impl Attempt<'_, '_> {
     fn run(&self, force: bool) -> Result<Applied, ApplyError> {
-        let (scope, version) = (self.scope, self.version);
+        let (context, version) = (self.context, self.version);
         let mut typed = self.config.clone();
         typed.remove("apiVersion");
         typed.remove("kind");
@@ -154,22 +154,22 @@ impl Attempt<'_, '_> {
             ApplyError::Failed(format!("failed to create typed patch object ({}): {problem}", self.subject()))
         })?;
         let mut managers = self.managers()?;
-        reconcile(scope, &mut managers).map_err(|UnknownVersion(version)| {
+        reconcile(context, &mut managers).map_err(|UnknownVersion(version)| {
             ApplyError::Failed(format!("request to convert CR to an invalid group/version: {version}"))
         })?;
         let merged = merge(version.types, self.live, &typed)
             .map_err(|problem| ApplyError::Failed(format!("failed to merge config: {problem}")))?;
-        let fields = scope.reset.filter(fields_of(version.types, &typed));
-        let mut applier = scope.manager(Operation::Apply, fields);
+        let fields = context.reset.filter(fields_of(version.types, &typed));
+        let mut applier = context.manager(Operation::Apply, fields);
         let last = managers.entries.iter().find(|known| known.is_same(&applier)).cloned();
         applier.time = last.as_ref().and_then(|last| last.time.clone());
         managers.set(applier.clone());
         let new = match &last {
-            Some(last) => prune(scope, version, merged, last, &managers),
+            Some(last) => prune(context, version, merged, last, &managers),
             None => merged,
         };
-        let views = views(scope, version, (self.live, &new), &managers);
-        let changes = Changes::new(scope, version, (self.live, &new), &views)
+        let views = views(context, version, self.live, &new, &managers);
+        let changes = Changes::new(context, version, self.live, &new, &views)
             .map_err(|problem| ApplyError::Failed(format!("failed to compare objects: {problem}")))?;
         let is_applier = |manager: &Manager<'_>| manager.is_same(&applier);
         let mut conflicts = changes.conflicts(&managers, is_applier);
@@ -177,43 +177,43 @@ impl Attempt<'_, '_> {
             conflicts.sort_by(|a, b| a.id.cmp(&b.id));
             return Err(ApplyError::Conflicts(conflicts));
         }
-        changes.settle(&mut managers, is_applier);
+        changes.release(&mut managers, is_applier);
         let is_changed = !same(self.live, &new);
         managers.entries.retain_mut(|manager| {
             if is_applier(manager) {
                 manager.fields = stripped(std::mem::take(&mut manager.fields));
                 if is_changed {
-                    manager.time = Some(Cow::Borrowed(scope.now));
+                    manager.time = Some(Cow::Borrowed(context.now));
                 }
             }
             !manager.fields.is_empty()
         });
         managers.sort();
-        let tracked = finish(&managers, self.known, Some(scope.now));
+        let tracked = finish(&managers, self.known, Some(context.now));
         drop(managers);
         Ok(Applied { object: is_changed.then_some(new), tracked })
     }
 
-    /// The managers of the live object. Where nobody was tracked, somebody without a name owns what is there.
+    /// The managers of the live object. Without any, an unnamed manager owns all present fields.
     fn managers(&self) -> Result<Managers<'_>, ApplyError> {
         let managers = Managers::decode(self.known)
             .map_err(|problem| ApplyError::Failed(format!("failed to decode managed fields: {problem}")))?;
         if !managers.is_empty() {
             return Ok(managers);
         }
-        let before = Scope { manager: BEFORE_FIRST_APPLY, ..*self.scope };
-        let managers = update(&before, self.version, (self.version.empty, self.live), managers);
+        let before = WriteContext { manager: BEFORE_FIRST_APPLY, ..*self.context };
+        let managers = update(&before, self.version, self.version.empty, self.live, managers);
         managers.ok_or_else(|| ApplyError::Failed("failed to create manager for existing fields".to_owned()))
     }
 
-    /// The configuration in the words of messages.
+    /// The configuration as messages name it.
     fn subject(&self) -> String {
         let text = |key: &str| {
             let value = self.config.get("metadata").and_then(|metadata| metadata.get(key));
             value.and_then(Value::as_str).unwrap_or("")
         };
         let kind = self.config.get("kind").and_then(Value::as_str).unwrap_or("");
-        let version = self.scope.api_version;
+        let version = self.context.api_version;
         let version = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
         format!("{}/{}; {version}, Kind={kind}", text("namespace"), text("name"))
     }
@@ -224,15 +224,15 @@ fn same(live: &Object, new: &Object) -> bool {
         && live.iter().all(|(key, value)| new.get(key).is_some_and(|other| equal(value, other)))
 }
 
-/// Takes out what the manager applied before and nobody owns now.
+/// Removes the fields that the manager applied before and that have no owner now.
 fn prune(
-    scope: &Scope<'_>,
+    context: &WriteContext<'_>,
     version: Version<'_>,
     merged: Object,
     last: &Manager<'_>,
     managers: &Managers<'_>,
 ) -> Object {
-    let Some(then) = scope.versions.version(&last.api_version) else { return merged };
+    let Some(then) = context.versions.version(&last.api_version) else { return merged };
     if last.fields.is_empty() {
         return merged;
     }
@@ -242,7 +242,7 @@ fn prune(
     let mut present = then;
     let mut whole = Cow::Borrowed(&merged);
     for api_version in versions_of(managers, &last.api_version) {
-        let Some(next) = scope.versions.version(&api_version) else { continue };
+        let Some(next) = context.versions.version(&api_version) else { continue };
         whole = present.convert(whole, &next);
         pruned = present.convert(Cow::Owned(pruned), &next).into_owned();
         present = next;
@@ -262,7 +262,7 @@ fn prune(
     then.convert(Cow::Owned(without), &version).into_owned()
 }
 
-/// Every version that managers have names of, one of them first.
+/// All versions that managers use, `first` at the front.
 fn versions_of(managers: &Managers<'_>, first: &str) -> Vec<String> {
     let mut versions = vec![first.to_owned()];
     for manager in &managers.entries {

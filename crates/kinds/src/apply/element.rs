@@ -1,4 +1,4 @@
-//! One step of a path into an object, in the order and the two notations that Kubernetes has for it.
+//! An element of a field path, with Kubernetes' sort order and its two notations.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::encoding::{push_text, push_value};
 
-/// What selects a field of a struct, an entry of a map or an item of a list.
+/// Selects a field of a struct, an entry of a map or an item of a list.
 #[derive(Clone, Debug)]
 pub enum Element<'a> {
     /// The name of a field, or the key of an entry.
@@ -25,7 +25,7 @@ pub enum Element<'a> {
 /// Names and values of the fields that identify an item.
 pub type Key<'a> = Box<[(Cow<'a, str>, Cow<'a, Value>)]>;
 
-/// A text that is no element of a path.
+/// The text is not a path element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoElement;
 
@@ -35,10 +35,10 @@ impl<'a> Element<'a> {
         Self::Field(Cow::Borrowed(name))
     }
 
-    /// Reads the notation of `FieldsV1`; `None` for a kind of element that nobody knows yet.
+    /// Parses the notation of `FieldsV1`; `None` for an unknown kind of element, which is ignored.
     ///
     /// # Errors
-    /// It is not in that notation.
+    /// The text is not in that notation.
     pub fn parse(text: &'a str) -> Result<Option<Self>, NoElement> {
         let (kind, rest) = text.split_at_checked(2).ok_or(NoElement)?;
         if !kind.ends_with(':') {
@@ -143,7 +143,7 @@ impl fmt::Display for Element<'_> {
     }
 }
 
-/// A value in the text of a path.
+/// A value in the text form of a path.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -155,7 +155,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The order of values of any types. Numbers are compared as numbers, whatever they were read from.
+/// Compares values of any types. Numbers are compared as numbers, whether integer or float.
 pub(super) fn compare_values(a: &Value, b: &Value) -> Ordering {
     let rank = |value: &Value| match value {
         Value::Number(_) => 0,
@@ -186,7 +186,7 @@ pub(super) fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Whether two values are the same to apply.
+/// Whether two values are equal for apply.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     compare_values(a, b).is_eq()
 }

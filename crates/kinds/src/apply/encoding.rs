@@ -1,20 +1,20 @@
-//! Field sets as `FieldsV1`, the JSON that objects have in `metadata.managedFields`.
+//! Field sets as `FieldsV1`, the JSON of `metadata.managedFields`.
 
 use serde_json::Value;
 
 use super::element::{Element, NoElement};
-use super::set::{FieldSet, Part};
+use super::set::{FieldSet, Subtree};
 
-/// A set nests as deep as a body may.
+/// The nesting limit of request bodies.
 const DEPTH_MAX: usize = 128;
 
 impl<'a> FieldSet<'a> {
-    /// Reads the JSON form.
+    /// Parses the JSON form.
     ///
     /// # Errors
-    /// It is none.
+    /// The value is not a field set.
     pub fn decode(value: &'a Value) -> Result<Self, NoElement> {
-        decode(value, 0).map(|part| part.children)
+        decode(value, 0).map(|subtree| subtree.children)
     }
 
     /// Writes the JSON form: sorted, without spaces.
@@ -53,12 +53,12 @@ fn write_name(element: &Element<'_>, out: &mut String, scratch: &mut String) {
     push_text(out, scratch);
 }
 
-/// Whether a JSON string has a text as it is. Every byte is looked at, so that many are looked at together.
+/// Whether a text needs no JSON escapes. It looks at every byte, without early exit, so that the loop vectorizes.
 fn is_plain(text: &str) -> bool {
     !text.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'))
 }
 
-/// Writes a JSON string. What needs the rarer escapes is left to the library.
+/// Writes a JSON string. Rare escapes are left to `serde_json`.
 pub(super) fn push_text(out: &mut String, text: &str) {
     if text.bytes().any(|byte| byte < b' ') {
         out.push_str(&Value::from(text).to_string());
@@ -85,17 +85,17 @@ pub(super) fn push_value(out: &mut String, value: &Value) {
     }
 }
 
-fn decode(value: &Value, depth: usize) -> Result<Part<'_>, NoElement> {
+fn decode(value: &Value, depth: usize) -> Result<Subtree<'_>, NoElement> {
     let Value::Object(entries) = value else { return Err(NoElement) };
     if depth > DEPTH_MAX {
         return Err(NoElement);
     }
-    let mut parts = Vec::with_capacity(entries.len());
+    let mut subtrees = Vec::with_capacity(entries.len());
     for (name, value) in entries.iter().filter(|(name, _)| *name != ".") {
         if let Some(element) = Element::parse(name)? {
-            parts.push((element, decode(value, depth + 1)?));
+            subtrees.push((element, decode(value, depth + 1)?));
         }
     }
-    let children = FieldSet::of_parts(parts);
-    Ok(Part { member: children.is_empty() || entries.contains_key("."), children })
+    let children = FieldSet::of_subtrees(subtrees);
+    Ok(Subtree { member: children.is_empty() || entries.contains_key("."), children })
 }

@@ -1,4 +1,4 @@
-//! The annotation in which kubectl keeps what it applied by itself, for who moves on to applies by the server.
+//! The annotation `last-applied-configuration` of client-side apply, for the migration to server-side apply.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::set::path_text;
 use super::types::Node;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// All annotations of an object together may not be longer, in bytes.
+/// The size limit of all annotations of an object, in bytes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
 fn annotations(object: &Object) -> Option<&Object> {
@@ -28,7 +28,7 @@ pub(super) fn is_set(object: &Object) -> bool {
     !annotation(object).is_empty()
 }
 
-/// The fields that the annotation has with the value that they have now, in words.
+/// The paths of fields that have the same value in the annotation and in the live object.
 pub(super) fn owned(node: Node<'_>, api_version: &str, live: &Object) -> BTreeSet<String> {
     let Ok(Value::Object(mut applied)) =
         model::json::parse(annotation(live).as_bytes()).map(|parsed| parsed.value)
@@ -48,7 +48,7 @@ pub(super) fn owned(node: Node<'_>, api_version: &str, live: &Object) -> BTreeSe
     same.paths().iter().map(|path| path_text(path)).collect()
 }
 
-/// Sets the annotation to what was applied just now.
+/// Sets the annotation to the applied configuration.
 pub(super) fn refresh(object: &mut Object, config: &Object) {
     let mut applied = config.clone();
     if let Some(Value::Object(annotations)) =
@@ -69,7 +69,7 @@ pub(super) fn refresh(object: &mut Object, config: &Object) {
     }
 }
 
-/// JSON as Go's encoder writes it: nothing that HTML would read, and a line break at the end.
+/// JSON as Go's encoder writes it: HTML characters escaped, with a line break at the end.
 fn go_json(value: &Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len() + 1);

@@ -10,41 +10,41 @@ use super::encoding::push_text;
 use super::set::FieldSet;
 use crate::validation::MAX_FIELD_MANAGER_BYTES;
 
-/// So many entries of updates are kept; older ones are put together.
+/// The most Update entries that are kept; older ones are merged.
 const UPDATES_MAX: usize = 10;
-/// Who has what older updates changed.
+/// The manager of merged old updates.
 const ANCIENT: &str = "ancient-changes";
 
-/// How a manager came to its fields.
+/// The operation by which a manager got its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// By an applied configuration.
+    /// Server-side apply.
     Apply,
-    /// By any other write.
+    /// Any other write.
     Update,
 }
 
-/// Who owns which fields.
+/// A field manager with its fields.
 #[derive(Clone, Debug)]
 pub struct Manager<'a> {
     /// Its name.
     pub name: Cow<'a, str>,
-    /// How it came to them.
+    /// The operation by which it got them.
     pub operation: Operation,
-    /// The version in which the fields have these names.
+    /// The version in which the fields are named.
     pub api_version: Cow<'a, str>,
-    /// The part of the object that it wrote; empty for the object itself.
+    /// The subresource that it wrote; empty for the object itself.
     pub subresource: Cow<'a, str>,
-    /// When it changed something last.
+    /// The time of its last change.
     pub time: Option<Cow<'a, str>>,
     /// The fields.
     pub fields: FieldSet<'a>,
 }
 
-/// All managers of an object.
+/// All field managers of an object.
 #[derive(Clone, Debug, Default)]
 pub struct Managers<'a> {
-    /// No two of them are the same one.
+    /// Unique by [`Manager::is_same`].
     pub entries: Vec<Manager<'a>>,
 }
 
@@ -58,7 +58,7 @@ impl Operation {
 }
 
 impl Manager<'_> {
-    /// Whether both are the same manager. One that applies is the same in every version.
+    /// Whether both are the same manager. An applier is the same in every version.
     pub fn is_same(&self, other: &Manager<'_>) -> bool {
         self.name == other.name
             && self.operation == other.operation
@@ -66,7 +66,7 @@ impl Manager<'_> {
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
 
-    /// In the order of the list.
+    /// The sort order of the list.
     fn order(&self, other: &Self) -> Ordering {
         let key = |manager: &Self| (manager.operation, manager.time.as_deref().unwrap_or("").to_owned());
         key(self)
@@ -80,17 +80,17 @@ impl Manager<'_> {
         self.name == ANCIENT && self.operation == Operation::Update && self.subresource.is_empty()
     }
 
-    /// Whether both own the same, whenever that was.
+    /// Whether both own the same fields, regardless of their times.
     pub(super) fn owns_the_same(&self, other: &Manager<'_>) -> bool {
         self.is_same(other) && self.api_version == other.api_version && self.fields == other.fields
     }
 }
 
 impl<'a> Managers<'a> {
-    /// Reads `metadata.managedFields`.
+    /// Parses `metadata.managedFields`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first invalid entry.
     pub fn decode(list: Option<&'a Value>) -> Result<Self, String> {
         let mut managers = Self::default();
         let entries = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -100,7 +100,7 @@ impl<'a> Managers<'a> {
         Ok(managers)
     }
 
-    /// Puts a manager in the place of the one that is the same.
+    /// Adds a manager, or replaces the same one.
     pub fn set(&mut self, manager: Manager<'a>) {
         match self.entries.iter_mut().find(|known| known.is_same(&manager)) {
             Some(known) => *known = manager,
@@ -108,17 +108,17 @@ impl<'a> Managers<'a> {
         }
     }
 
-    /// Whether nobody owns anything.
+    /// Whether there are no managers.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Brings them into the order of the list.
+    /// Sorts them as the list is sorted.
     pub fn sort(&mut self) {
         self.entries.sort_by(Manager::order);
     }
 
-    /// As JSON, in the present order; `None` where there are none.
+    /// As JSON, in the present order; `None` if empty.
     pub fn encode(&self) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -132,7 +132,7 @@ impl<'a> Managers<'a> {
         Some(out)
     }
 
-    /// Puts the oldest updates of a version together until there are few enough.
+    /// Merges the oldest updates of a version until the limit is met.
     pub(super) fn cap(&mut self) {
         let is_update = |manager: &Manager<'_>| manager.operation == Operation::Update;
         let mut count = self.entries.iter().filter(|manager| is_update(manager)).count();
@@ -168,7 +168,7 @@ impl<'a> Managers<'a> {
     }
 }
 
-/// Reads one entry of the list.
+/// Parses one entry of the list.
 fn decode_entry(entry: &Value, at: usize) -> Result<Manager<'_>, String> {
     let text = |key: &str| Cow::Borrowed(entry.get(key).and_then(Value::as_str).unwrap_or(""));
     let operation = match &*text("operation") {
@@ -224,7 +224,7 @@ fn write(manager: &Manager<'_>, out: &mut String) {
     out.push('}');
 }
 
-/// The name of whoever writes: the one they give, or what their client calls itself.
+/// The manager of a write: the given name, or else the first word of the user agent.
 pub fn manager_name(given: &str, user_agent: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();

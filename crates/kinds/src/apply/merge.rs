@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::element::Element;
 use super::types::{Form, List, Mapping, Node, Relation};
 
-/// What the configuration makes of the live object.
+/// The live object with the configuration merged in.
 ///
 /// # Errors
-/// A list has an item that nothing identifies.
+/// An item of a list has no key.
 pub(super) fn merge(
     node: Node<'_>,
     live: &Map<String, Value>,
@@ -70,13 +70,13 @@ fn of_entries(
     Ok(merged)
 }
 
-/// The items of both, in the order of the configuration where it names them, and the others where they were.
+/// Items of both lists: those of the configuration in its order, the others at their old positions.
 fn of_items(list: List<'_>, live: &[Value], config: &[Value]) -> Result<Vec<Value>, String> {
     let ours = elements(list, live)?;
     let theirs = elements(list, config)?;
     let mut live_by_key: BTreeMap<&Element<'_>, Option<&Value>> = BTreeMap::new();
     for (element, item) in ours.iter().zip(live) {
-        // What comes twice is not merged with anything.
+        // Duplicates are not merged.
         live_by_key.entry(element).and_modify(|known| *known = None).or_insert(Some(item));
     }
     let config_by_key: BTreeMap<&Element<'_>, &Value> = theirs.iter().zip(config).collect();

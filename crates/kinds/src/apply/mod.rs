@@ -1,8 +1,8 @@
-//! Server-side apply: who owns which field of an object, and what an applied configuration makes of it.
+//! Server-side apply: field managers, and the merge of applied configurations.
 //!
-//! Sets of fields (`set`, `element`, `encoding`), the view of a type that says how its parts are owned (`types`), walks over
-//! objects (`compare`, `fields`, `check`, `merge`, `remove`), and on top of them the managers of an object: what a write makes of
-//! them (`track`), and what an applied configuration makes of them and of the object (`config`).
+//! Sets of fields (`set`, `element`, `encoding`), the schema view that tells which fields are owned one by one and
+//! which are atomic (`types`), walks over objects (`compare`, `fields`, `check`, `merge`, `remove`), and on top of them
+//! the field managers of an object: after any write (`track`) and after an apply (`config`).
 
 mod check;
 mod compare;
@@ -29,6 +29,6 @@ pub use managers::{Manager, Managers, Operation, manager_name};
 pub use mutation::merge_configuration;
 pub use reset::Reset;
 pub use scale::ScaleManagers;
-pub use set::{Entry, FieldSet, path_text};
-pub use track::{Scope, Tracked, Version, Versions, track};
+pub use set::{FieldEntry, FieldSet, path_text};
+pub use track::{Tracked, Version, Versions, WriteContext, track};
 pub use types::Node;

@@ -1,4 +1,4 @@
-//! A configuration that a policy applies: merged like one of a client, but nobody owns what it sets.
+//! `ApplyConfiguration` of a mutating admission policy: merged like an apply, but without field managers.
 
 use model::Object;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::element::Element;
 use super::merge::merge;
 use super::types::{Form, Node, Relation};
 
-/// What a configuration makes of an object. Neither has kind and version.
+/// Merges a configuration into an object. Neither has kind and version.
 ///
 /// # Errors
-/// It is not of the type, or would replace a part that is owned as a whole.
+/// The configuration does not match the type, or would replace an atomic struct, map or list.
 pub fn merge_configuration(types: Node<'_>, live: &Object, config: &Object) -> Result<Object, String> {
     check(types, config)
         .map_err(|problem| format!("failed to convert patch object to typed object: {problem}"))?;
@@ -31,7 +31,7 @@ pub fn merge_configuration(types: Node<'_>, live: &Object, config: &Object) -> R
     merge(types, live, config).map_err(|problem| format!("failed to merge patch: {problem}"))
 }
 
-/// Finds the parts that are owned as a whole.
+/// Collects the atomic structs, maps and lists.
 fn atomic_parts(node: Node<'_>, value: &Value, path: &str, found: &mut Vec<String>) {
     match (node.form(value), value) {
         (Form::Map(map), Value::Object(entries)) => {

@@ -1,4 +1,4 @@
-//! Fields taken out of an object.
+//! Removes fields from an object.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::element::Element;
 use super::set::FieldSet;
 use super::types::{Form, List, Mapping, Node, Relation};
 
-/// The object without the fields of a set; what was emptied by that is `null`.
+/// The object without the fields of a set; a value that becomes empty is `null`.
 pub(super) fn without_fields(
     node: Node<'_>,
     object: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The fields that a write never changes, whatever it says, and that nobody gets to own by it.
+//! Fields that a write cannot change, and that its manager therefore does not own.
 
 use super::element::Element;
 use super::set::FieldSet;
@@ -6,12 +6,12 @@ use super::set::FieldSet;
 /// A path of names.
 type Path = &'static [&'static str];
 
-/// What a write of an object, or of a part of it, leaves as it is.
+/// The fields that a write of an object or of a subresource resets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// These, and all that is in them.
+    /// These fields and everything below them.
     Fields(&'static [Path]),
 }
 
@@ -19,7 +19,7 @@ const STATUS: Reset = Reset::Fields(&[&["status"]]);
 const SPEC: Reset = Reset::Fields(&[&["spec"]]);
 const METADATA_AND_SPEC: Reset = Reset::Fields(&[&["metadata"], &["spec"]]);
 
-/// Kinds whose status is written without their metadata.
+/// Kinds with a status subresource that does not write metadata.
 const STATUS_ALONE: [&str; 8] = [
     "APIService",
     "CustomResourceDefinition",
@@ -32,7 +32,7 @@ const STATUS_ALONE: [&str; 8] = [
 ];
 
 impl Reset {
-    /// Of a built-in kind that may have a status; the subresource is empty for the object itself.
+    /// The reset fields of a built-in kind; `subresource` is empty for the object itself.
     pub fn of_kind(group: &str, kind: &str, has_status: bool, subresource: &str) -> Self {
         match (group, kind, subresource) {
             ("networking.k8s.io", "ServiceCIDR", _) => Self::Nothing,
@@ -57,7 +57,7 @@ impl Reset {
         }
     }
 
-    /// Of a custom resource.
+    /// The reset fields of a custom resource.
     pub fn of_custom(has_status: bool, subresource: &str) -> Self {
         match subresource {
             "" if has_status => STATUS,
@@ -66,7 +66,7 @@ impl Reset {
         }
     }
 
-    /// What is left of a set.
+    /// The set without the reset fields.
     pub(super) fn filter<'a>(self, set: FieldSet<'a>) -> FieldSet<'a> {
         match self {
             Self::Nothing => set,

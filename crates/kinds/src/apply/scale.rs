@@ -1,4 +1,4 @@
-//! The managers of a scale: those who own the replicas of the object that it is of.
+//! The field managers of a Scale: the managers of the replicas of its object.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use super::track::{Tracked, finish};
 /// The version that scales have.
 const SCALE_VERSION: &str = "autoscaling/v1";
 
-/// Where each version of a kind has its replicas.
+/// The path of the replicas in each version of a kind.
 #[derive(Clone, Debug)]
 pub struct ScaleManagers<'a> {
     /// The version of the request.
     pub api_version: &'a str,
-    /// `apiVersion` and path; without a path where a version cannot be scaled.
+    /// `apiVersion` and path; no path if the version has no scale subresource.
     pub replicas: Vec<(&'a str, Option<Vec<&'a str>>)>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> ScaleManagers<'a> {
         found.map(|(_, path)| path.as_ref().map(elements))
     }
 
-    /// `metadata.managedFields` of the scale, made of those of the object.
+    /// `metadata.managedFields` of the Scale, computed from those of the object.
     pub fn of_scale(&self, parent: Option<&Value>) -> Option<Value> {
         let mut managers = Managers::decode(parent).unwrap_or_default();
         managers.entries.retain_mut(|manager| {
@@ -42,7 +42,7 @@ impl<'a> ScaleManagers<'a> {
         managers.encode().and_then(|json| serde_json::from_str(&json).ok())
     }
 
-    /// The managers of the object, made of what it had and of those of its scale after a write.
+    /// The managers of the object after a write of its Scale.
     pub fn of_object(&self, parent: Option<&Value>, scale: Option<&Value>) -> Tracked {
         let before = Managers::decode(parent).unwrap_or_default();
         let mut scale = Managers::decode(scale).unwrap_or_default();
@@ -55,7 +55,7 @@ impl<'a> ScaleManagers<'a> {
         for mut manager in before.entries {
             let Some(path) = self.path(&manager.api_version) else { continue };
             if let Some(path) = path.filter(|path| manager.fields.has(path)) {
-                // One that updates has another version there, and is taken for somebody else: so does Kubernetes.
+                // An Update entry has another version there, so it is treated as another manager, as in Kubernetes.
                 match scale.entries.iter().position(|of_scale| of_scale.is_same(&manager)) {
                     Some(at) => {
                         scale.entries.swap_remove(at);

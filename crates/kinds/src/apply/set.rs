@@ -4,35 +4,35 @@ use std::cmp::Ordering;
 
 use super::element::Element;
 
-/// A set of paths. The empty path is in none: nobody owns "the object".
+/// A set of paths. The empty path is in none: the object itself has no owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet<'a> {
     /// Sorted; each is a member or has children.
-    entries: Vec<Entry<'a>>,
+    entries: Vec<FieldEntry<'a>>,
 }
 
-/// What a set has at one element.
+/// One element of a set, with the paths below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct FieldEntry<'a> {
     /// The last element of the path.
     pub element: Element<'a>,
     /// Whether the path that ends here is in the set.
     pub member: bool,
-    /// The paths that go on from here.
+    /// The paths below this one.
     pub children: FieldSet<'a>,
 }
 
-/// What a walk found at a place whose element only its caller knows.
+/// A subtree whose element only the caller knows.
 #[derive(Debug, Default)]
-pub(super) struct Part<'a> {
+pub(super) struct Subtree<'a> {
     pub member: bool,
     pub children: FieldSet<'a>,
 }
 
-impl Part<'_> {
+impl Subtree<'_> {
     pub const MEMBER: Self = Self { member: true, children: FieldSet { entries: Vec::new() } };
 
-    /// Whether nothing was found.
+    /// Whether the subtree is empty.
     pub fn is_nothing(&self) -> bool {
         !self.member && self.children.is_empty()
     }
@@ -44,7 +44,7 @@ impl<'a> FieldSet<'a> {
         Self { entries: Vec::new() }
     }
 
-    /// The empty set, with room for so many entries.
+    /// The empty set, with capacity for `entries`.
     pub(super) fn with_room(entries: usize) -> Self {
         Self { entries: Vec::with_capacity(entries) }
     }
@@ -53,33 +53,33 @@ impl<'a> FieldSet<'a> {
     pub fn of(path: &[Element<'a>]) -> Self {
         let Some((first, rest)) = path.split_first() else { return Self::new() };
         let (element, member) = (first.clone(), rest.is_empty());
-        Self { entries: vec![Entry { element, member, children: Self::of(rest) }] }
+        Self { entries: vec![FieldEntry { element, member, children: Self::of(rest) }] }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is there, sorted.
-    pub fn entries(&self) -> &[Entry<'a>] {
+    /// The entries, sorted.
+    pub fn entries(&self) -> &[FieldEntry<'a>] {
         &self.entries
     }
 
-    /// Puts parts together that come in any order.
-    pub(super) fn of_parts(mut parts: Vec<(Element<'a>, Part<'a>)>) -> Self {
-        parts.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut set = Self { entries: Vec::with_capacity(parts.len()) };
-        parts.into_iter().for_each(|(element, part)| set.put(element, part));
+    /// Builds a set from unsorted subtrees.
+    pub(super) fn of_subtrees(mut subtrees: Vec<(Element<'a>, Subtree<'a>)>) -> Self {
+        subtrees.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut set = Self { entries: Vec::with_capacity(subtrees.len()) };
+        subtrees.into_iter().for_each(|(element, subtree)| set.put(element, subtree));
         set
     }
 
-    /// Puts a part at an element; most often it comes after all others.
-    pub(super) fn put(&mut self, element: Element<'a>, part: Part<'a>) {
-        if part.is_nothing() {
+    /// Puts a subtree at an element; usually the last one.
+    pub(super) fn put(&mut self, element: Element<'a>, subtree: Subtree<'a>) {
+        if subtree.is_nothing() {
             return;
         }
-        let entry = Entry { element, member: part.member, children: part.children };
+        let entry = FieldEntry { element, member: subtree.member, children: subtree.children };
         match self.entries.last().map(|last| last.element.cmp(&entry.element)) {
             None | Some(Ordering::Less) => self.entries.push(entry),
             Some(_) => match self.find(&entry.element) {
@@ -97,12 +97,12 @@ impl<'a> FieldSet<'a> {
         self.entries.binary_search_by(|entry| entry.element.cmp(element))
     }
 
-    /// What the set has at an element.
-    pub fn get(&self, element: &Element<'_>) -> Option<&Entry<'a>> {
+    /// The entry of an element.
+    pub fn get(&self, element: &Element<'_>) -> Option<&FieldEntry<'a>> {
         self.find(element).ok().map(|at| &self.entries[at])
     }
 
-    /// Whether a path is in it.
+    /// Whether the set contains a path.
     pub fn has(&self, path: &[Element<'_>]) -> bool {
         match path.split_first() {
             None => false,
@@ -111,7 +111,7 @@ impl<'a> FieldSet<'a> {
         }
     }
 
-    /// What is in this set, in the other, or in both.
+    /// The union of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         if self.is_empty() {
@@ -143,8 +143,13 @@ impl<'a> FieldSet<'a> {
         Self { entries }
     }
 
-    /// Goes through the entries that both sets have, and keeps what is left of them.
-    fn meet(&mut self, other: &FieldSet<'_>, keep_others: bool, change: impl Fn(&mut Entry<'a>, &Entry<'_>)) {
+    /// Applies `change` to the entries that both sets have, and drops those that become empty.
+    fn meet(
+        &mut self,
+        other: &FieldSet<'_>,
+        keep_others: bool,
+        change: impl Fn(&mut FieldEntry<'a>, &FieldEntry<'_>),
+    ) {
         let mut theirs = other.entries.iter().peekable();
         self.entries.retain_mut(|entry| {
             while theirs.next_if(|their| their.element < entry.element).is_some() {}
@@ -158,7 +163,7 @@ impl<'a> FieldSet<'a> {
         });
     }
 
-    /// What is in both sets.
+    /// The intersection of both sets.
     #[must_use]
     pub fn intersection(mut self, other: &FieldSet<'_>) -> Self {
         self.meet(other, false, |entry, their| {
@@ -168,7 +173,7 @@ impl<'a> FieldSet<'a> {
         self
     }
 
-    /// What is in this set and not in the other. What lies below a path is not taken with it.
+    /// The paths of this set that are not in the other. Paths below a removed one stay.
     #[must_use]
     pub fn difference(mut self, other: &FieldSet<'_>) -> Self {
         self.meet(other, true, |entry, their| {
@@ -178,7 +183,7 @@ impl<'a> FieldSet<'a> {
         self
     }
 
-    /// What is in this set and neither in the other nor below a path of it.
+    /// The paths of this set that are neither in the other nor below one of its paths.
     #[must_use]
     pub fn without(mut self, other: &FieldSet<'_>) -> Self {
         self.meet(other, true, |entry, their| {
@@ -192,12 +197,12 @@ impl<'a> FieldSet<'a> {
         self
     }
 
-    /// Keeps the entries for which this holds, and what it leaves of them.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry<'a>) -> bool) {
+    /// Keeps the entries for which `keep` returns true; `keep` may change them.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut FieldEntry<'a>) -> bool) {
         self.entries.retain_mut(|entry| keep(entry) && (entry.member || !entry.children.is_empty()));
     }
 
-    /// Every path, those that end at a level before those that go on from it.
+    /// Every path, sorted: the paths that end at a level before those that continue.
     pub fn paths(&self) -> Vec<Vec<Element<'a>>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -218,7 +223,7 @@ impl<'a> FieldSet<'a> {
     }
 }
 
-/// A path in the words of messages.
+/// A path as messages show it.
 pub fn path_text(path: &[Element<'_>]) -> String {
     path.iter().map(Element::to_string).collect()
 }

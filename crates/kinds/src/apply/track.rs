@@ -1,4 +1,4 @@
-//! What a write makes of the managers of an object, and what every write needs to know for that.
+//! The field managers of an object after a write.
 
 use std::borrow::Cow;
 
@@ -20,51 +20,52 @@ use crate::validation::validate_managed_fields;
 /// One version of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// How its parts are owned.
+    /// Its schema view: which fields are owned one by one.
     pub types: Node<'a>,
-    /// An object that has nothing but what every one of them has.
+    /// An object with nothing but the fields that every object of the kind has.
     pub empty: &'a Object,
-    /// How it differs from what is stored, if it does.
+    /// The conversion from and to the stored version, if they differ.
     pub conversion: Option<&'static Conversion>,
 }
 
 /// The versions of a kind.
 pub trait Versions {
-    /// The one with this `apiVersion`, if it is known.
+    /// The version with this `apiVersion`, if it is known.
     fn version(&self, api_version: &str) -> Option<Version<'_>>;
 
-    /// Whether managers may only name versions that are known. Custom objects are not converted to a version that their definition
-    /// does not have: an apply fails, and any other write forgets all managers. Of other kinds such a manager alone is forgotten.
+    /// Whether managers may only name known versions. Custom objects are not converted to a version that their CRD does
+    /// not have: an apply fails, and any other write drops all managers. For built-in kinds only the manager of the
+    /// unknown version is dropped.
     fn must_be_known(&self) -> bool {
         false
     }
 }
 
-/// Who writes, what, and when.
+/// The parameters of a write that field management needs.
 #[derive(Clone, Copy)]
-pub struct Scope<'a> {
+pub struct WriteContext<'a> {
     /// The versions of the kind.
     pub versions: &'a dyn Versions,
     /// The version of the request.
     pub api_version: &'a str,
-    /// The part that is written; empty for the object itself.
+    /// The subresource that is written; empty for the object itself.
     pub subresource: &'a str,
-    /// What the write cannot change.
+    /// The fields that the write cannot change.
     pub reset: Reset,
-    /// Who writes.
+    /// The manager of the write.
     pub manager: &'a str,
-    /// The present time as objects have it.
+    /// The present time in the format of objects.
     pub now: &'a str,
 }
 
 /// The managers of an object after a write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tracked {
-    /// `metadata.managedFields` as JSON; `None` where there are none.
+    /// `metadata.managedFields` as JSON; `None` if there are no managers.
     pub json: Option<String>,
-    /// The same as it was, where nothing but times differ.
+    /// The previous JSON, if only times differ.
     pub before: Option<String>,
-    /// What is wrong with what the client sent.
+    /// The errors of the managers that the client sent.
     pub errors: Vec<FieldError>,
 }
 
@@ -81,7 +82,7 @@ impl Version<'_> {
         }
     }
 
-    /// An object of this version in another one.
+    /// Converts an object of this version to another one.
     pub(super) fn convert<'o>(&self, object: Cow<'o, Object>, to: &Self) -> Cow<'o, Object> {
         if self.conversion.is_none() && to.conversion.is_none() {
             return object;
@@ -93,7 +94,7 @@ impl Version<'_> {
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> WriteContext<'a> {
     /// The version of the request.
     pub(super) fn version(&self) -> Option<Version<'a>> {
         self.versions.version(self.api_version)
@@ -116,10 +117,10 @@ pub(super) fn managed_fields(object: &Object) -> Option<&Value> {
     object.get("metadata").and_then(|metadata| metadata.get("managedFields"))
 }
 
-/// Tracks a write that is no apply: the object as it is stored, and as it shall be, with what the client says of the managers.
-/// There is no live object when one is made.
-pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked {
-    let sent = managed_fields(new).filter(|_| scope.subresource.is_empty());
+/// Tracks a write other than an apply: `live` is the stored object (`None` for a create), `new` is the object to store,
+/// with the managers that the client sent.
+pub fn track(context: &WriteContext<'_>, live: Option<&Object>, new: &Object) -> Tracked {
+    let sent = managed_fields(new).filter(|_| context.subresource.is_empty());
     let known = live.and_then(managed_fields);
     let given = if is_reset(sent) { Some(Managers::default()) } else { given(sent) };
     let is_given = given.is_some();
@@ -127,7 +128,7 @@ pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked 
     if managers.is_empty() && live.is_some() {
         return Tracked::default();
     }
-    let Some(mut tracked) = tracked(scope, live, new, managers, known) else { return Tracked::default() };
+    let Some(mut tracked) = tracked(context, live, new, managers, known) else { return Tracked::default() };
     if is_given {
         let list = tracked.json.as_deref().and_then(|json| serde_json::from_str(json).ok());
         tracked.errors = validate_managed_fields(&list.unwrap_or_default());
@@ -135,14 +136,14 @@ pub fn track(scope: &Scope<'_>, live: Option<&Object>, new: &Object) -> Tracked 
     tracked
 }
 
-/// What the client sends counts if it can be read, there is something in it, and not so much that it would take long.
+/// The managers that the client sent, if they are valid, not empty and not too many.
 fn given(sent: Option<&Value>) -> Option<Managers<'_>> {
     const SENT_MAX: usize = 1000;
     let sent = sent.filter(|sent| sent.as_array().is_some_and(|entries| entries.len() <= SENT_MAX));
     Managers::decode(sent).ok().filter(|managers| !managers.is_empty())
 }
 
-/// An empty list, or one with an empty entry, says that nobody shall own anything.
+/// An empty list, or a list with one empty entry, removes all managers.
 fn is_reset(sent: Option<&Value>) -> bool {
     match sent.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -152,36 +153,37 @@ fn is_reset(sent: Option<&Value>) -> bool {
 }
 
 fn tracked(
-    scope: &Scope<'_>,
+    context: &WriteContext<'_>,
     live: Option<&Object>,
     new: &Object,
     managers: Managers<'_>,
     known: Option<&Value>,
 ) -> Option<Tracked> {
-    let version = scope.version()?;
+    let version = context.version()?;
     let old = live.map_or(Cow::Borrowed(version.empty), |live| version.view(live));
     let new = version.view(new);
-    let mut managers = update(scope, version, (&old, &new), managers)?;
+    let mut managers = update(context, version, &old, &new, managers)?;
     managers.cap();
     managers.sort();
-    Some(finish(&managers, known, Some(scope.now)))
+    Some(finish(&managers, known, Some(context.now)))
 }
 
-/// Gives whoever writes what it changes between two states of the version, and takes that from all others.
+/// Gives the manager of the write the fields that differ between two states, and takes them from all other managers.
 /// `None` if the states cannot be compared.
 pub(super) fn update<'a>(
-    scope: &Scope<'a>,
+    context: &WriteContext<'a>,
     version: Version<'a>,
-    (old, new): (&'a Object, &'a Object),
+    old: &'a Object,
+    new: &'a Object,
     mut managers: Managers<'a>,
 ) -> Option<Managers<'a>> {
-    reconcile(scope, &mut managers).ok()?;
-    let views = views(scope, version, (old, new), &managers);
-    let changes = Changes::new(scope, version, (old, new), &views).ok()?;
-    changes.settle(&mut managers, |_| false);
+    reconcile(context, &mut managers).ok()?;
+    let views = views(context, version, old, new, &managers);
+    let changes = Changes::new(context, version, old, new, &views).ok()?;
+    changes.release(&mut managers, |_| false);
     let fields = stripped(changes.own.changed);
     if !fields.is_empty() {
-        let mut manager = scope.manager(Operation::Update, fields);
+        let mut manager = context.manager(Operation::Update, fields);
         if let Some(at) = managers.entries.iter().position(|known| known.is_same(&manager)) {
             manager.fields = manager.fields.union(managers.entries.swap_remove(at).fields);
         }
@@ -190,27 +192,30 @@ pub(super) fn update<'a>(
     Some(managers)
 }
 
-/// A manager has names of a version that the kind does not have.
+/// A manager uses a version that the kind does not have.
 pub(super) struct UnknownVersion(pub String);
 
-/// Brings what managers own into line with the types as they are. A manager of a version that is gone owns nothing, where that is
+/// Reconciles the sets of managers with the present types. A manager of an unknown version owns nothing, if that is
 /// allowed.
-pub(super) fn reconcile(scope: &Scope<'_>, managers: &mut Managers<'_>) -> Result<(), UnknownVersion> {
-    let is_unknown = |manager: &&Manager<'_>| scope.versions.version(&manager.api_version).is_none();
-    if scope.versions.must_be_known()
+pub(super) fn reconcile(
+    context: &WriteContext<'_>,
+    managers: &mut Managers<'_>,
+) -> Result<(), UnknownVersion> {
+    let is_unknown = |manager: &&Manager<'_>| context.versions.version(&manager.api_version).is_none();
+    if context.versions.must_be_known()
         && let Some(manager) = managers.entries.iter().find(is_unknown)
     {
         return Err(UnknownVersion(manager.api_version.clone().into_owned()));
     }
     managers.entries.retain_mut(|manager| {
-        let Some(version) = scope.versions.version(&manager.api_version) else { return false };
+        let Some(version) = context.versions.version(&manager.api_version) else { return false };
         manager.fields = reconciled(std::mem::take(&mut manager.fields), version.types);
         true
     });
     Ok(())
 }
 
-/// The managers as an object has them, and as it had them if nothing but times differ; only those of now can.
+/// The managers as JSON, and as they were before if only times of `now` differ.
 pub(super) fn finish(managers: &Managers<'_>, known: Option<&Value>, now: Option<&str>) -> Tracked {
     let json = managers.encode();
     if now.is_some_and(|now| !managers.entries.iter().any(|manager| manager.time.as_deref() == Some(now))) {
@@ -223,7 +228,7 @@ pub(super) fn finish(managers: &Managers<'_>, known: Option<&Value>, now: Option
     Tracked { json, before, errors: Vec::new() }
 }
 
-/// Without what nobody ever owns: what the object is, and what the server alone sets in its metadata.
+/// Drops fields that have no owner: the identity of the object, and metadata that only the server sets.
 pub(super) fn stripped(mut fields: FieldSet<'_>) -> FieldSet<'_> {
     const METADATA: [&str; 9] = [
         "name",
@@ -253,29 +258,40 @@ pub(super) fn stripped(mut fields: FieldSet<'_>) -> FieldSet<'_> {
 }
 
 /// Two states of an object in another version than that of the request.
-pub(super) type View<'a> = (String, Version<'a>, Cow<'a, Object>, Cow<'a, Object>);
-
-/// Two states of an object in every other version that a manager has names of.
-pub(super) fn views<'a>(
-    scope: &Scope<'a>,
+pub(super) struct OtherVersion<'a> {
+    api_version: String,
     version: Version<'a>,
-    (old, new): (&'a Object, &'a Object),
+    old: Cow<'a, Object>,
+    new: Cow<'a, Object>,
+}
+
+/// Two states of an object in every other version that managers use.
+pub(super) fn views<'a>(
+    context: &WriteContext<'a>,
+    version: Version<'a>,
+    old: &'a Object,
+    new: &'a Object,
     managers: &Managers<'_>,
-) -> Vec<View<'a>> {
-    let mut views: Vec<View<'a>> = Vec::new();
+) -> Vec<OtherVersion<'a>> {
+    let mut views: Vec<OtherVersion<'a>> = Vec::new();
     for manager in &managers.entries {
         let name = &*manager.api_version;
-        if name == scope.api_version || views.iter().any(|(known, ..)| known == name) {
+        if name == context.api_version || views.iter().any(|known| known.api_version == name) {
             continue;
         }
-        let Some(other) = scope.versions.version(name) else { continue };
+        let Some(other) = context.versions.version(name) else { continue };
         let view = |object| version.convert(Cow::Borrowed(object), &other);
-        views.push((name.to_owned(), other, view(old), view(new)));
+        views.push(OtherVersion {
+            api_version: name.to_owned(),
+            version: other,
+            old: view(old),
+            new: view(new),
+        });
     }
     views
 }
 
-/// What changed between two states of an object, in the names of each version.
+/// The fields that differ between two states of an object, in each version.
 pub(super) struct Changes<'a, 'v> {
     pub own: Comparison<'a>,
     api_version: &'a str,
@@ -284,17 +300,19 @@ pub(super) struct Changes<'a, 'v> {
 
 impl<'a, 'v> Changes<'a, 'v> {
     pub fn new(
-        scope: &Scope<'a>,
+        context: &WriteContext<'a>,
         version: Version<'a>,
-        (old, new): (&'a Object, &'a Object),
-        views: &'v [View<'v>],
+        old: &'a Object,
+        new: &'a Object,
+        views: &'v [OtherVersion<'v>],
     ) -> Result<Self, String> {
-        let own = filtered(scope.reset, compare(version.types, old, new)?);
-        let other = |(name, version, old, new): &'v View<'v>| {
-            Ok((name.as_str(), filtered(scope.reset, compare(version.types, old, new)?)))
+        let own = filtered(context.reset, compare(version.types, old, new)?);
+        let other = |view: &'v OtherVersion<'v>| {
+            let comparison = compare(view.version.types, &view.old, &view.new)?;
+            Ok((view.api_version.as_str(), filtered(context.reset, comparison)))
         };
         let others = views.iter().map(other).collect::<Result<_, String>>()?;
-        Ok(Self { own, api_version: scope.api_version, others })
+        Ok(Self { own, api_version: context.api_version, others })
     }
 
     fn of(&self, api_version: &str) -> Option<(&FieldSet<'_>, &FieldSet<'_>)> {
@@ -305,8 +323,8 @@ impl<'a, 'v> Changes<'a, 'v> {
         other.map(|(_, comparison)| (&comparison.changed, &comparison.removed))
     }
 
-    /// Takes from managers what changed or is gone. Who owns nothing any more goes.
-    pub fn settle(&self, managers: &mut Managers<'_>, is_exempt: impl Fn(&Manager<'_>) -> bool) {
+    /// Takes changed and removed fields from managers. A manager without fields is removed.
+    pub fn release(&self, managers: &mut Managers<'_>, is_exempt: impl Fn(&Manager<'_>) -> bool) {
         managers.entries.retain_mut(|manager| {
             if let Some((changed, removed)) = self.of(&manager.api_version).filter(|_| !is_exempt(manager)) {
                 let fields = std::mem::take(&mut manager.fields);
@@ -316,7 +334,7 @@ impl<'a, 'v> Changes<'a, 'v> {
         });
     }
 
-    /// What others own of what changed.
+    /// The changed fields that other managers own.
     pub fn conflicts(
         &self,
         managers: &Managers<'_>,

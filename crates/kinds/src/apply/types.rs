@@ -1,6 +1,6 @@
-//! How the parts of a type are owned: one by one, or as a whole.
+//! The schema view of apply: which fields are owned one by one, and which structs, maps and lists are atomic.
 //!
-//! A [`Node`] is a place in the schema of a kind. Where the schema comes from does not matter to the walks.
+//! A [`Node`] is a place in the schema of a kind. The walks do not depend on the source of the schema.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::element::Element;
 use crate::schema::{Field, ListKind, Name, Schema, Shape, Type, TypeId, builtin};
-use crate::structural::{Kind, ListType, Node as Custom, Values};
+use crate::structural::{ListType, Node as Custom, ValueType, Values};
 
 /// A place in a schema.
 #[derive(Clone, Copy, Debug)]
@@ -18,16 +18,16 @@ pub enum Node<'a> {
     Type(&'a Schema, TypeId, Option<&'a ListKind>),
     /// A value of the table of types.
     Shape(&'a Schema, &'a Shape, Option<&'a ListKind>),
-    /// A value of a custom resource; whether its schema, or one around it, keeps what it does not know; whether it is an object
-    /// with kind, version and metadata of its own.
+    /// A value of a custom resource; whether its schema or an outer one preserves unknown fields; whether it is an
+    /// embedded object with kind, version and metadata.
     Custom(&'a Custom, bool, bool),
-    /// Whatever the value shows: entries of maps are owned one by one, lists as a whole.
+    /// A value without a schema: entries of maps are owned one by one, lists as a whole.
     Deduced,
-    /// Whatever the value shows, owned as a whole.
+    /// A value without a schema that is owned as a whole.
     Untyped,
 }
 
-/// What a value may be at a place; few places allow more than one.
+/// The allowed types of a value; few places allow more than one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Atom<'a> {
     pub scalar: Option<Scalar>,
@@ -35,7 +35,7 @@ pub(super) struct Atom<'a> {
     pub map: Option<Mapping<'a>>,
 }
 
-/// What a scalar must be.
+/// The type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Number,
@@ -44,14 +44,14 @@ pub(super) enum Scalar {
     Any,
 }
 
-/// How a list is owned.
+/// The ownership of a list.
 #[derive(Clone, Copy)]
 pub(super) struct List<'a> {
     pub relation: Relation<'a>,
     pub item: Node<'a>,
 }
 
-/// What identifies an item of a list.
+/// The identity of the items of a list.
 #[derive(Clone, Copy)]
 pub(super) enum Relation<'a> {
     Atomic,
@@ -59,7 +59,7 @@ pub(super) enum Relation<'a> {
     Keys(Keys<'a>),
 }
 
-/// The names of the fields that identify an item.
+/// The names of the key fields of an item.
 #[derive(Clone, Copy)]
 pub(super) enum Keys<'a> {
     OfType(&'a [Name]),
@@ -76,7 +76,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// How a struct or map is owned.
+/// The ownership of a struct or map.
 #[derive(Clone, Copy)]
 pub(super) struct Mapping<'a> {
     pub atomic: bool,
@@ -84,7 +84,7 @@ pub(super) struct Mapping<'a> {
     entry: Option<Node<'a>>,
 }
 
-/// The fields that a struct has by name.
+/// The named fields of a struct.
 #[derive(Clone, Copy)]
 enum Fields<'a> {
     None,
@@ -93,7 +93,7 @@ enum Fields<'a> {
     Custom(&'a Custom, bool, bool),
 }
 
-/// The one of the forms of an atom that a value has.
+/// The alternative of an [`Atom`] that a value has.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
     Scalar(Scalar),
@@ -108,8 +108,8 @@ impl<'a> Node<'a> {
     }
 
     /// The root of a custom resource with a schema.
-    pub fn of_custom(schema: &'a Custom, keeps_everything: bool) -> Self {
-        Self::Custom(schema, keeps_everything, true)
+    pub fn of_custom(schema: &'a Custom, preserves_unknown_fields: bool) -> Self {
+        Self::Custom(schema, preserves_unknown_fields, true)
     }
 
     pub(super) fn resolve(self) -> Atom<'a> {
@@ -122,7 +122,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The form that a value has at this place; of one that fits none, the form that it should have.
+    /// The form of a value at this place; for a value that fits none, the form that it should have.
     pub(super) fn form(self, value: &Value) -> Form<'a> {
         let atom = self.resolve();
         match (value, atom.scalar, atom.list, atom.map) {
@@ -195,7 +195,7 @@ fn of_field<'a>(schema: &'a Schema, field: &'a Field) -> Node<'a> {
     Node::Shape(schema, &field.shape, field.list.as_ref())
 }
 
-/// What an object with kind and version has, whatever its schema says.
+/// The fields of every object with kind and version, whatever its schema.
 fn of_every_object<'a>(name: &str) -> Option<Node<'a>> {
     static KIND: LazyLock<Option<TypeId>> = LazyLock::new(|| builtin().by_kind("", "v1", "ConfigMap"));
     let of = builtin().get((*KIND)?);
@@ -227,12 +227,12 @@ fn of_custom(node: &Custom, keeps: bool, is_object: bool) -> Atom<'_> {
     let has_format = || node.checks.as_ref().is_some_and(|checks| checks.format.is_some());
     match node.kind {
         None => Atom { scalar: Some(Scalar::Any), list: Some(list()), map: Some(map()) },
-        Some(Kind::Object) => Atom::map(map()),
-        Some(Kind::Array) => Atom { list: Some(list()), ..Atom::default() },
-        Some(Kind::Integer | Kind::Number) => Atom::scalar(Scalar::Number),
-        Some(Kind::Boolean) => Atom::scalar(Scalar::Bool),
-        Some(Kind::String) if has_format() => Atom::scalar(Scalar::Any),
-        Some(Kind::String) => Atom::scalar(Scalar::Text),
+        Some(ValueType::Object) => Atom::map(map()),
+        Some(ValueType::Array) => Atom { list: Some(list()), ..Atom::default() },
+        Some(ValueType::Integer | ValueType::Number) => Atom::scalar(Scalar::Number),
+        Some(ValueType::Boolean) => Atom::scalar(Scalar::Bool),
+        Some(ValueType::String) if has_format() => Atom::scalar(Scalar::Any),
+        Some(ValueType::String) => Atom::scalar(Scalar::Text),
     }
 }
 
@@ -241,7 +241,7 @@ impl<'a> Mapping<'a> {
         Self { atomic, fields: Fields::None, entry: Some(entry) }
     }
 
-    /// The place of a field that the type has by name.
+    /// The place of a named field of the type.
     pub fn field(&self, name: &str) -> Option<Node<'a>> {
         match self.fields {
             Fields::None => None,
@@ -253,12 +253,12 @@ impl<'a> Mapping<'a> {
         }
     }
 
-    /// The place of a field or entry; `None` where there may be none of this name.
+    /// The place of a field or entry; `None` if no such field is allowed.
     pub fn child(&self, name: &str) -> Option<Node<'a>> {
         self.field(name).or(self.entry)
     }
 
-    /// Whether there is nothing known of its entries.
+    /// Whether nothing is known of its entries.
     pub fn is_deduced(&self) -> bool {
         let has_fields = match self.fields {
             Fields::None => false,
@@ -268,7 +268,7 @@ impl<'a> Mapping<'a> {
         !has_fields && matches!(self.entry, Some(Node::Deduced | Node::Untyped))
     }
 
-    /// The default that the schema publishes for a field; a field that Go always writes has an empty one.
+    /// The default that the schema publishes for a field; a field that Go always encodes has an empty one.
     fn default_of(&self, name: &str) -> Option<Value> {
         let field = match self.fields {
             Fields::None => return None,
@@ -286,10 +286,10 @@ impl<'a> Mapping<'a> {
 }
 
 impl<'a> List<'a> {
-    /// What identifies an item.
+    /// The path element of an item.
     ///
     /// # Errors
-    /// Nothing does, for this reason.
+    /// The reason why the item has no key.
     pub fn element<'v>(&self, item: &'v Value) -> Result<Element<'v>, String>
     where
         'a: 'v,

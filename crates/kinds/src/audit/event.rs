@@ -1,4 +1,4 @@
-//! `Event` of `audit.k8s.io/v1`: a line of the log.
+//! `Event` of `audit.k8s.io/v1`: a line of the audit log.
 
 use std::collections::BTreeMap;
 
@@ -7,57 +7,57 @@ use serde_json::Value;
 
 use super::{Level, Stage};
 
-/// What is known of a request. What is empty is left out of its events.
+/// The audit record of a request. Empty fields are omitted from its events.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    /// How much of it is logged.
+    /// The audit level of the request.
     pub level: Level,
-    /// What its events have in common.
+    /// The audit ID that its events share.
     pub id: String,
-    /// Path and query, as they came.
+    /// Path and query, as received.
     pub uri: String,
-    /// What is done, in the words of authorization.
+    /// The verb of authorization.
     pub verb: String,
-    /// Who asked.
+    /// The authenticated user.
     pub user: User,
-    /// As whom they acted.
+    /// The impersonated user.
     pub impersonated: Option<User>,
-    /// Where it came from: proxies first, the last of them last.
+    /// Source addresses: the client and proxies first, the peer last.
     pub sources: Vec<String>,
-    /// What the client calls itself.
+    /// The user agent.
     pub agent: String,
-    /// What it is about, unless that is a path.
+    /// The requested object; `None` for a nonresource path.
     pub object: Option<ObjectReference>,
-    /// What became of it: a `Status` without kind and version.
+    /// The response status: a `Status` without kind and version.
     pub status: Option<Value>,
-    /// What was sent.
+    /// The request body.
     pub request: Option<Value>,
-    /// What was answered.
+    /// The response body.
     pub response: Option<Value>,
-    /// When it came.
+    /// The time at which the request was received.
     pub received: String,
-    /// What was noted on its way.
+    /// The annotations of plugins and authorizers.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A user, as events have them.
+/// A user in an event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct User {
     /// The name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub username: String,
-    /// What tells users of one name apart.
+    /// The unique ID of the user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Their groups.
+    /// The groups of the user.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// What else is known of them.
+    /// The extra fields of the user.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// What a request is about, as events have it.
+/// The object of a request in an event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
@@ -70,7 +70,7 @@ pub struct ObjectReference {
     /// Its name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The uid that the client named.
+    /// The uid of the precondition.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// Its group.
@@ -79,16 +79,16 @@ pub struct ObjectReference {
     /// The version of the group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
-    /// The version that the client named.
+    /// The resource version of the precondition.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// The part of it.
+    /// The subresource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subresource: String,
 }
 
 impl ObjectReference {
-    /// Takes from the metadata of an object that was sent what the path does not say.
+    /// Fills empty fields from the metadata of the request body.
     pub fn complete(&mut self, metadata: &Value) {
         let said = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
         for (field, key) in [
@@ -138,7 +138,7 @@ struct Line<'a> {
 }
 
 impl Event {
-    /// The line of the log at a stage, with its end.
+    /// The event at a stage as a line of the log, with its line break.
     pub fn line(&self, stage: Stage, time: &str) -> Vec<u8> {
         let line = Line {
             kind: "Event",
@@ -166,7 +166,7 @@ impl Event {
     }
 }
 
-/// Takes the managers of fields out of an object, out of all objects of a list, and out of the rows of a table.
+/// Removes `managedFields` from an object, from all items of a list, and from the rows of a Table.
 pub fn without_managers(mut value: Value) -> Value {
     let forget = |object: &mut Value| {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

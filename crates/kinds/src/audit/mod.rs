@@ -1,4 +1,4 @@
-//! The audit log: which requests it has, how much of them, and the events that say so. Pure: nothing here writes.
+//! The audit policy and the events of the audit log. Pure: the API server writes them.
 
 mod event;
 mod policy;
@@ -6,26 +6,26 @@ mod policy;
 mod tests;
 
 pub use event::{Event, ObjectReference, User, without_managers};
-pub use policy::{Attributes, Extent, Policy, Target};
+pub use policy::{Attributes, AuditTarget, Extent, Policy};
 
-/// How much of a request the log has.
+/// The audit level of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing.
+    /// No events.
     #[default]
     None,
-    /// Who, what, when, and what became of it.
+    /// User, verb, object, time and status.
     Metadata,
-    /// That, and what was sent.
+    /// Metadata and the request body.
     Request,
-    /// That, and what was answered.
+    /// Metadata, the request body and the response body.
     RequestResponse,
 }
 
 impl Level {
     pub(super) const ALL: [Self; 4] = [Self::None, Self::Metadata, Self::Request, Self::RequestResponse];
 
-    /// As policies and events name it.
+    /// The name in policies and events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -36,16 +36,16 @@ impl Level {
     }
 }
 
-/// When an event is written.
+/// The stage at which an event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// As soon as it is known who asks for what.
+    /// Right after authentication.
     RequestReceived,
-    /// The head of an answer is sent whose body goes on for long.
+    /// The header of a long-running response is sent.
     ResponseStarted,
-    /// The answer is complete.
+    /// The response is complete.
     ResponseComplete,
-    /// The server failed badly.
+    /// The handler panicked.
     Panic,
 }
 
@@ -53,7 +53,7 @@ impl Stage {
     pub(super) const ALL: [Self; 4] =
         [Self::RequestReceived, Self::ResponseStarted, Self::ResponseComplete, Self::Panic];
 
-    /// As policies and events name it.
+    /// The name in policies and events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RequestReceived => "RequestReceived",

@@ -1,4 +1,4 @@
-//! `Policy` of `audit.k8s.io/v1`: the file in which an operator says what is logged.
+//! `Policy` of `audit.k8s.io/v1`: the file that configures the audit log.
 
 use model::error::{FieldError, quote};
 use model::json::parse_yaml;
@@ -11,11 +11,11 @@ use super::{Level, Stage};
 
 const VERSION: &str = "audit.k8s.io/v1";
 
-/// What is logged, by rules of which the first that fits counts.
+/// The audit policy; the first rule that matches a request decides.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
-    /// What the file has that means nothing, a sentence each.
+    /// Settings without effect, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -25,53 +25,53 @@ struct Rule {
     extent: Extent,
 }
 
-/// What the log gets of a request.
+/// The part of a request that is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// How much.
+    /// The audit level.
     pub level: Level,
     omitted: [bool; Stage::ALL.len()],
-    /// Whether the managers of fields are left out of objects.
+    /// Whether `managedFields` are removed from objects.
     pub omits_managers: bool,
 }
 
 impl Extent {
-    /// Whether there is an event at this stage.
+    /// Whether an event is written at this stage.
     pub fn has(&self, stage: Stage) -> bool {
         self.level != Level::None && !self.omitted[stage as usize]
     }
 }
 
-/// What rules look at.
+/// The attributes of a request that rules match.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    /// The name of the user; empty where nobody knows who it is.
+    /// The name of the user; empty before authentication.
     pub user: &'a str,
-    /// Their groups.
+    /// The groups of the user.
     pub groups: &'a [String],
-    /// What is done, in the words of authorization.
+    /// The verb of authorization.
     pub verb: &'a str,
-    /// With what.
-    pub target: Target<'a>,
+    /// The requested object or path.
+    pub target: AuditTarget<'a>,
 }
 
-/// What a request is about.
+/// The object or path of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Target<'a> {
+pub enum AuditTarget<'a> {
     /// Objects.
     Resource {
         /// Empty for the core group.
         group: &'a str,
-        /// The plural name.
+        /// The plural name of the resource.
         resource: &'a str,
         /// Empty for the object itself.
         subresource: &'a str,
         /// Empty where there is none.
         namespace: &'a str,
-        /// Empty for all of them.
+        /// Empty for a request of a whole collection.
         name: &'a str,
     },
-    /// A path.
+    /// A nonresource path.
     Path(&'a str),
 }
 
@@ -122,10 +122,10 @@ const RULE_FIELDS: [&str; 9] = [
 ];
 
 impl Policy {
-    /// Reads a file.
+    /// Parses a policy file.
     ///
     /// # Errors
-    /// Why the server does not start with it, in the words of kube-apiserver.
+    /// The reason why the server refuses to start, in kube-apiserver's words.
     pub fn read(file: &[u8]) -> Result<Self, String> {
         let failed = |problem: String| format!("failed decoding: {problem}");
         let value = parse_yaml(file).map_err(|error| failed(error.to_string()))?.value;
@@ -162,14 +162,14 @@ impl Policy {
         Ok(Self { rules: rules.collect(), warnings })
     }
 
-    /// What the log gets of a request: nothing where no rule fits.
+    /// The level and stages for a request: none if no rule matches.
     pub fn extent(&self, request: &Attributes<'_>) -> Extent {
         let first = self.rules.iter().find(|rule| rule.given.fits(request));
         first.map_or_else(Extent::default, |rule| rule.extent)
     }
 }
 
-/// Go leaves a field as it is where its value is null.
+/// Drops fields that are null: Go leaves them at their zero value.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -277,16 +277,16 @@ impl RuleFields {
         }
         let is_about_objects = !self.namespaces.is_empty() || !self.resources.is_empty();
         match request.target {
-            Target::Resource { namespace, .. } if is_about_objects => {
+            AuditTarget::Resource { namespace, .. } if is_about_objects => {
                 let of = &self.resources;
                 has(&self.namespaces, namespace)
                     && (of.is_empty() || of.iter().any(|of| of.has(&request.target)))
             }
-            Target::Path(path) if !is_about_objects => {
+            AuditTarget::Path(path) if !is_about_objects => {
                 self.paths.is_empty() || self.paths.iter().any(|spec| is_below(path, spec))
             }
-            Target::Resource { .. } => self.paths.is_empty(),
-            Target::Path(_) => false,
+            AuditTarget::Resource { .. } => self.paths.is_empty(),
+            AuditTarget::Path(_) => false,
         }
     }
 }
@@ -311,8 +311,8 @@ impl GroupResources {
         errors
     }
 
-    fn has(&self, target: &Target<'_>) -> bool {
-        let Target::Resource { group, resource, subresource, name, .. } = *target else { return false };
+    fn has(&self, target: &AuditTarget<'_>) -> bool {
+        let AuditTarget::Resource { group, resource, subresource, name, .. } = *target else { return false };
         if self.group != group {
             return false;
         }
@@ -325,7 +325,7 @@ impl GroupResources {
     }
 }
 
-/// `pods`, `pods/log`, `pods/*`, `*/log` and `*`.
+/// Matches `pods`, `pods/log`, `pods/*`, `*/log` and `*`.
 fn names(spec: &str, resource: &str, subresource: &str) -> bool {
     match spec.split_once('/') {
         _ if spec == "*" => true,

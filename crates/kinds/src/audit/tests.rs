@@ -1,4 +1,4 @@
-//! What policies make of requests, and what events look like.
+//! Decisions of audit policies, and the format of events.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ fn policy(rules: &str) -> Policy {
 
 fn resource<'a>(verb: &'a str, group: &'a str, path: &'a str, name: &'a str) -> Attributes<'a> {
     let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
-    let target = Target::Resource { group, resource, subresource, namespace: "space", name };
+    let target = AuditTarget::Resource { group, resource, subresource, namespace: "space", name };
     Attributes { user: "jane", groups: &[], verb, target }
 }
 
 #[test]
-fn the_first_rule_that_fits_counts() {
+fn the_first_matching_rule_decides() {
     let policy = policy(
         "rules: [{level: None, users: [bob]}, {level: Metadata, userGroups: [g]}, {level: Request, verbs: [get]}, \
          {level: None, resources: [{group: apps}, {resources: [pods, '*/log', nodes/*], resourceNames: [x]}]}, \
@@ -46,7 +46,7 @@ fn the_first_rule_that_fits_counts() {
         ("/b", Level::None),
     ] {
         assert_eq!(
-            level(Attributes { target: Target::Path(path), ..resource("post", "", "", "") }),
+            level(Attributes { target: AuditTarget::Path(path), ..resource("post", "", "", "") }),
             expected,
             "{path}"
         );
@@ -54,7 +54,7 @@ fn the_first_rule_that_fits_counts() {
 }
 
 #[test]
-fn stages_and_managers_are_left_out_where_policy_or_rule_say_so() {
+fn policies_and_rules_omit_stages_and_managed_fields() {
     let policy = policy(
         "omitStages: [RequestReceived], omitManagedFields: true, \
          rules: [{level: Request, verbs: [a], omitStages: [Panic], omitManagedFields: false}, {level: Metadata}]",
@@ -67,7 +67,7 @@ fn stages_and_managers_are_left_out_where_policy_or_rule_say_so() {
 }
 
 #[test]
-fn what_kubernetes_does_not_start_with_is_refused_in_its_words() {
+fn invalid_policies_are_refused_with_the_messages_of_kubernetes() {
     let head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
     let stages = "allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic";
     for (file, expected) in [
@@ -117,7 +117,7 @@ fn what_kubernetes_does_not_start_with_is_refused_in_its_words() {
 }
 
 #[test]
-fn a_line_has_what_is_known_in_the_order_of_kubernetes() {
+fn the_fields_of_an_event_are_in_the_order_of_kubernetes() {
     let mut reference = ObjectReference { resource: "pods".to_owned(), ..ObjectReference::default() };
     reference.complete(&json!({"name": "p", "uid": "u"}));
     let event = Event {
@@ -143,7 +143,7 @@ fn a_line_has_what_is_known_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn managers_are_taken_out_wherever_there_are_objects() {
+fn managed_fields_are_removed_from_objects_lists_and_tables() {
     let object = json!({"metadata": {"name": "a", "managedFields": [{}]}});
     let bare = json!({"metadata": {"name": "a"}});
     assert_eq!(without_managers(object.clone()), bare);

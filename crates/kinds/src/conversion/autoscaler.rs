@@ -1,4 +1,5 @@
-//! HorizontalPodAutoscaler of `autoscaling/v1`, stored as v2: one CPU target is a field, everything else is in annotations.
+//! HorizontalPodAutoscaler of `autoscaling/v1`, stored as v2: the CPU target is a field, everything else is in
+//! annotations.
 
 use std::fmt::Write;
 
@@ -14,17 +15,17 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// The target of an autoscaler that names none, in percent.
+/// The default CPU target in percent.
 const DEFAULT_CPU: i32 = 80;
 
-/// Where a part of a metric stands in v1, and where in v2.
+/// The name of a metric's field in v1, and its path in v2.
 type Places = (&'static str, &'static [&'static str]);
 
 const AVERAGE_VALUE: &[&str] = &["averageValue"];
 const NAME: &[&str] = &["metric", "name"];
 const SELECTOR: &[&str] = &["metric", "selector"];
 
-/// The parts of each kind of metric. A path of one segment that is no name stands below `target` or `current`.
+/// The fields of each metric source. A path of one segment that is not a name is below `target` or `current`.
 const SOURCES: [(&str, &[Places]); 5] = [
     ("resource", &[("AverageUtilization", &["averageUtilization"]), ("AverageValue", AVERAGE_VALUE)]),
     (
@@ -57,7 +58,7 @@ fn to_stored(object: &mut Object) {
     let current = annotation(object, CURRENT_METRICS);
     let conditions = annotation(object, CONDITIONS);
     let behavior = annotation(object, BEHAVIOR);
-    let spec = part(object, "spec");
+    let spec = map_in(object, "spec");
     let mut stored: Vec<Value> =
         list(metrics.as_ref()).iter().map(|metric| metric_to_stored(metric, "target")).collect();
     if let Some(percent) = spec.remove("targetCPUUtilizationPercentage") {
@@ -72,7 +73,7 @@ fn to_stored(object: &mut Object) {
     if !object.contains_key("status") {
         return;
     }
-    let status = part(object, "status");
+    let status = map_in(object, "status");
     let percent = status.remove("currentCPUUtilizationPercentage");
     let stored = match current {
         Some(current) => list(Some(&current)).iter().map(|metric| metric_to_stored(metric, "current")).collect(),
@@ -91,7 +92,7 @@ fn from_stored(object: &mut Object) {
     for name in [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR] {
         annotation(object, name);
     }
-    let spec = part(object, "spec");
+    let spec = map_in(object, "spec");
     let metrics = spec.remove("metrics");
     let behavior = spec.remove("behavior");
     let (cpu, others): (Vec<&Value>, Vec<&Value>) =
@@ -105,7 +106,7 @@ fn from_stored(object: &mut Object) {
     if !object.contains_key("status") {
         return;
     }
-    let status = part(object, "status");
+    let status = map_in(object, "status");
     let current = status.remove("currentMetrics");
     let conditions = status.remove("conditions");
     status.entry("currentReplicas").or_insert(json!(0));
@@ -127,7 +128,7 @@ fn cpu_percent<'a>(metric: &'a Value, at: &str) -> Option<&'a Value> {
     resource.get(at)?.get("averageUtilization")
 }
 
-/// The name of a part in v1: those that differ between specification and status begin with `target` or `current`.
+/// The name of a field in v1: those that differ between spec and status begin with `target` or `current`.
 fn own_name(name: &str, at: &str) -> String {
     if name.starts_with(char::is_uppercase) { format!("{at}{name}") } else { name.to_owned() }
 }
@@ -144,10 +145,10 @@ fn metric_to_stored(metric: &Value, at: &str) -> Value {
         for (name, path) in places {
             let Some(value) = own.get(own_name(name, at)) else { continue };
             let (parent, key) = if let [parent, key] = path { (*parent, *key) } else { (at, path[0]) };
-            part(&mut stored, parent).insert(key.to_owned(), value.clone());
+            map_in(&mut stored, parent).insert(key.to_owned(), value.clone());
         }
         if at == "target" {
-            let target = part(&mut stored, at);
+            let target = map_in(&mut stored, at);
             let kind = target_type(source, target);
             target.insert("type".to_owned(), kind.into());
         }
@@ -156,7 +157,7 @@ fn metric_to_stored(metric: &Value, at: &str) -> Value {
     out
 }
 
-/// In v1 the type of a target shows in which of its values are there.
+/// In v1 the type of a target follows from the value that is set.
 fn target_type(source: &str, target: &Object) -> &'static str {
     match source {
         "resource" | "containerResource" if target.contains_key("averageUtilization") => "Utilization",
@@ -185,7 +186,7 @@ fn metric_from_stored(metric: &Value, at: &str) -> Value {
     out
 }
 
-/// Kubernetes writes this annotation with the names of its own structs, and with all fields.
+/// Kubernetes writes this annotation with the names of its internal Go structs, and with all fields.
 fn behavior_from_stored(behavior: &Value) -> Value {
     let mut out = recased(behavior, upper);
     for direction in ["ScaleUp", "ScaleDown"] {
@@ -224,8 +225,8 @@ fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The map in a field, which is made if there is none.
-fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
+/// The map in a field; inserts an empty one if it is missing.
+fn map_in<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     let value = object.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
         *value = json!({});
@@ -233,7 +234,7 @@ fn part<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     value.as_object_mut().expect("it was made an object just now")
 }
 
-/// Takes an annotation away; what it says, if that is JSON.
+/// Removes an annotation and parses it as JSON.
 fn annotation(object: &mut Object, name: &str) -> Option<Value> {
     let metadata = object.get_mut("metadata")?.as_object_mut()?;
     let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
@@ -248,11 +249,11 @@ fn annotate(object: &mut Object, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         let mut text = String::new();
         write(&mut text, &value);
-        part(part(object, "metadata"), "annotations").insert(name.to_owned(), text.into());
+        map_in(map_in(object, "metadata"), "annotations").insert(name.to_owned(), text.into());
     }
 }
 
-/// The order in which Go writes the fields of its structs.
+/// The order of fields in Go's structs.
 const ORDER: [&str; 39] = [
     "type",
     "status",

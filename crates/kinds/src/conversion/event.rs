@@ -1,4 +1,4 @@
-//! Event of `events.k8s.io`, stored as the core group's: the same fields by other names.
+//! Event of `events.k8s.io`, stored as the Event of the core group: the same fields with other names.
 
 use model::Object;
 
@@ -7,7 +7,7 @@ use super::Conversion;
 pub(super) const CONVERSION: Conversion = Conversion {
     to_stored: |object| {
         rename(object, |(own, stored)| (own, stored));
-        // The core group writes these even if they are empty.
+        // The core group encodes these even if they are empty.
         for field in REPORTING {
             object.entry(field).or_insert_with(|| "".into());
         }

@@ -1,4 +1,4 @@
-//! Versions of a kind that are views of one stored object: what differs between a version and the stored one.
+//! Conversion between the stored version of a kind and its other served versions.
 //!
 //! Most versions have the same fields as the stored one and need no conversion: their bytes are those that are stored.
 
@@ -9,15 +9,14 @@ mod tests;
 
 use model::Object;
 
-/// How one version of a kind becomes the stored one and back.
+/// The conversion of one version from and to the stored one.
 #[derive(Debug)]
 pub struct Conversion {
-    /// Brings an object of this version into the stored shape.
+    /// Converts an object of this version to the stored one.
     pub to_stored: fn(&mut Object),
-    /// Brings a stored object into the shape of this version.
+    /// Converts a stored object to this version.
     pub from_stored: fn(&mut Object),
-    /// The fields that selectors of this version may name, with the names that they have in the stored one; empty where the
-    /// names are the same.
+    /// The fields that selectors of this version may name, with their stored names; empty if the names are the same.
     pub fields: &'static [(&'static str, &'static str)],
 }
 
@@ -25,7 +24,7 @@ impl Conversion {
     /// The stored name of a field in a selector.
     ///
     /// # Errors
-    /// The message for a field that selectors of this version may not name.
+    /// The message for a field that selectors of this version do not support.
     pub fn stored_field<'a>(&self, path: &'a str) -> Result<&'a str, String> {
         if self.fields.is_empty() {
             return Ok(path);
@@ -35,7 +34,7 @@ impl Conversion {
     }
 }
 
-/// The conversion of a version whose fields are not those of the stored one.
+/// The conversion of a version whose fields differ from the stored ones.
 pub fn conversion(group: &str, version: &str, kind: &str) -> Option<&'static Conversion> {
     match (group, version, kind) {
         ("autoscaling", "v1", "HorizontalPodAutoscaler") => Some(&autoscaler::CONVERSION),

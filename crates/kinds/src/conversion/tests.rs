@@ -1,11 +1,11 @@
-//! There and back again.
+//! Round trips of conversions.
 
 use serde_json::json;
 
 use super::conversion;
 
 #[test]
-fn an_event_has_other_names_in_its_own_group() {
+fn an_event_has_other_field_names_in_events_k8s_io() {
     let event = conversion("events.k8s.io", "v1", "Event").unwrap();
     let own = json!({
         "metadata": {"name": "a"}, "regarding": {"kind": "Pod"}, "note": "text", "reportingController": "c",
@@ -25,7 +25,7 @@ fn an_event_has_other_names_in_its_own_group() {
 }
 
 #[test]
-fn an_old_autoscaler_keeps_in_annotations_what_it_has_no_fields_for() {
+fn autoscaling_v1_keeps_fields_of_v2_in_annotations() {
     let autoscaler = conversion("autoscaling", "v1", "HorizontalPodAutoscaler").unwrap();
     let metrics = r#"[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"100Mi"}},{"type":"Pods","pods":{"metricName":"p","targetAverageValue":"1k","selector":{"matchLabels":{"a":"b"}}}},{"type":"Object","object":{"target":{"kind":"Service","name":"s","apiVersion":"v1"},"metricName":"o","targetValue":"10"}},{"type":"External","external":{"metricName":"e","metricSelector":{"matchLabels":{"q":"r"}},"targetAverageValue":"30"}},{"type":"ContainerResource","containerResource":{"name":"cpu","targetAverageUtilization":50,"container":"c"}}]"#;
     let behavior = r#"{"ScaleUp":null,"ScaleDown":{"StabilizationWindowSeconds":60,"SelectPolicy":"Max","Policies":[{"Type":"Pods","Value":1,"PeriodSeconds":30}],"Tolerance":null}}"#;

@@ -1,7 +1,7 @@
 //! JSON patch (RFC 6902): a list of operations on paths.
 //!
-//! As in kube-apiserver, `replace` adds what is not there, an absent value is null, what stands before the first slash
-//! of a path does not count, and negative indices count from the end of a list.
+//! As in kube-apiserver, `replace` adds a missing value, an absent value is null, the text before the first slash of a
+//! path is ignored, and negative indices count from the end of a list.
 
 #[cfg(test)]
 mod tests;
@@ -13,22 +13,22 @@ use serde_json::{Map, Value};
 
 use super::wrong_type;
 
-/// More operations than this are refused.
+/// The most operations of one patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// More bytes of JSON than this must not be copied by one patch.
+/// The most bytes of JSON that the `copy` operations of one patch may copy.
 const MAX_COPIED_BYTES: usize = 3 << 20;
 
-/// What is said of a patch that goes beyond the limits.
+/// The message of a patch that exceeds the limits.
 const TOO_MUCH: &str = "the patch makes the object too large";
 
-/// What is nested deeper than this is refused, as by [`model::json::parse`].
+/// The deepest nesting of a patched document, as of [`model::json::parse`].
 const MAX_LEVELS: usize = 128;
 
-/// Applies a JSON patch. After a failure the document is of no use.
+/// Applies a JSON patch. After a failure the document is unusable.
 ///
-/// A list that is malformed is a bad request. An operation that cannot be done, or a `test` that fails, is answered
-/// by kube-apiserver without a word on which or why.
+/// A malformed list is a bad request. If an operation fails, or a `test`, the error does not name the operation or the
+/// reason, as in kube-apiserver.
 pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Error> {
     let nothing = || Error::Invalid {
         group: String::new(),
@@ -36,25 +36,25 @@ pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Error> {
         name: String::new(),
         errors: Vec::new(),
     };
-    apply_telling(document, patch).map_err(|failure| match failure {
+    apply_with_reason(document, patch).map_err(|failure| match failure {
         Failure::Malformed(error) => error,
-        Failure::Undone(_) => nothing(),
+        Failure::Failed(_) => nothing(),
     })
 }
 
-/// Why a patch is not applied.
+/// The reason why a patch is not applied.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
-    /// It is no patch, or too much of one.
+    /// The patch is malformed or exceeds the limits.
     #[error("{0}")]
     Malformed(Error),
-    /// An operation cannot be done; the words say which and why.
+    /// An operation failed; the message names it and the reason.
     #[error("{0}")]
-    Undone(String),
+    Failed(String),
 }
 
-/// As [`apply`], with words for who made the patch.
-pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure> {
+/// Like [`apply`], but a failure names the operation and the reason.
+pub fn apply_with_reason(document: &mut Value, patch: &Value) -> Result<(), Failure> {
     let operations = match patch {
         Value::Null => Vec::new(),
         Value::Array(items) => {
@@ -69,23 +69,23 @@ pub fn apply_telling(document: &mut Value, patch: &Value) -> Result<(), Failure>
     let mut limits = Limits { copied: 0, levels: MAX_LEVELS };
     for operation in &operations {
         if operation.apply(document, &mut limits).is_none() {
-            return Err(Failure::Undone(operation.why_not(document)));
+            return Err(Failure::Failed(operation.failure_reason(document)));
         }
     }
     if nests_deeper(document, MAX_LEVELS) {
-        return Err(Failure::Undone(TOO_MUCH.to_owned()));
+        return Err(Failure::Failed(TOO_MUCH.to_owned()));
     }
     Ok(())
 }
 
-/// Whether operations have keys that mean nothing: strict field validation refuses them.
+/// Whether operations have unknown keys: strict field validation refuses them.
 pub fn has_unknown_fields(patch: &Value) -> bool {
     let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut keys = operations.iter().filter_map(Value::as_object).flat_map(Map::keys);
     keys.any(|key| !["op", "path", "from", "value"].contains(&key.as_str()))
 }
 
-/// One step, its parts as they were given: that one is missing shows only when it is needed.
+/// One operation with its raw fields: a missing field is an error only if the operation needs it.
 struct Operation<'a> {
     op: Option<&'a str>,
     path: Option<&'a str>,
@@ -93,10 +93,10 @@ struct Operation<'a> {
     value: &'a Value,
 }
 
-/// What a patch has used up.
+/// The limits that a patch has used up.
 struct Limits {
     copied: usize,
-    /// At most so many levels does the document nest at present.
+    /// An upper bound of the document's present nesting.
     levels: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Operation<'a> {
         Ok(Self { op: part("op")?, path: part("path")?, from: part("from")?, value })
     }
 
-    /// `None` if it cannot be done.
+    /// Applies the operation; `None` if it fails.
     fn apply(&self, document: &mut Value, limits: &mut Limits) -> Option<()> {
         let path = self.path?;
         match self.op? {
@@ -139,8 +139,8 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Why it could not be done with the document as it is now.
-    fn why_not(&self, document: &mut Value) -> String {
+    /// The reason why the operation failed on the present document.
+    fn failure_reason(&self, document: &mut Value) -> String {
         let op = self.op.unwrap_or("unknown");
         let mut has_place = |path: &str| locate(document, path).is_some();
         let (path, from) = (self.path.unwrap_or_default(), self.from.unwrap_or_default());
@@ -197,8 +197,8 @@ impl<'a> Operation<'a> {
 }
 
 impl Limits {
-    /// Accounts for a value put at `path`. Without this a patch that moves things to and fro could nest them so deep
-    /// that dropping the document overflows the stack.
+    /// Counts the nesting of a value put at `path`. Without this a patch that moves values back and forth could nest
+    /// them so deep that dropping the document overflows the stack.
     fn grown(&mut self, document: &Value, path: &str) -> Option<()> {
         self.levels += path.matches('/').count();
         if self.levels > 4 * MAX_LEVELS {
@@ -211,7 +211,7 @@ impl Limits {
     }
 }
 
-/// The object or list that holds the end of a path, and the key there.
+/// The object or list that contains the last segment of a path, and that segment.
 fn locate<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
     let (_, path) = path.split_once('/')?;
     let (parents, key) = path.rsplit_once('/').map_or((None, path), |(parents, key)| (Some(parents), key));
@@ -229,7 +229,7 @@ fn locate<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, Str
     (container.is_object() || container.is_array()).then(|| (container, unescape(key)))
 }
 
-/// What is said of the end of a path that is not there.
+/// The message for a missing path.
 fn absent(document: &mut Value, path: &str) -> String {
     match locate(document, path) {
         Some((Value::Object(fields), key)) if !fields.contains_key(&key) => {
@@ -246,7 +246,7 @@ fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// The index that a key means in a list with so many places; a negative one counts from the end.
+/// The index of a key in a list of `places` items; a negative one counts from the end.
 fn index(key: &str, places: usize) -> Option<usize> {
     let number: i64 = key.parse().ok()?;
     let places = i64::try_from(places).ok()?;
@@ -254,7 +254,7 @@ fn index(key: &str, places: usize) -> Option<usize> {
     usize::try_from(number).ok().filter(|_| number < places)
 }
 
-/// What is there: for an object that may be nothing, whereas a list has to have the index.
+/// The value of a key: it may be missing in an object, but not in a list.
 #[allow(clippy::option_option, reason = "the outer one is a failure, the inner one is an absent key")]
 fn get<'a>(container: &'a Value, key: &str) -> Option<Option<&'a Value>> {
     match container {

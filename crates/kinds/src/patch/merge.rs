@@ -1,4 +1,4 @@
-//! Merge patch (RFC 7386): an object of what changes, with null for what goes.
+//! Merge patch (RFC 7386): an object with the changed fields, null for removed ones.
 
 use model::error::Error;
 use serde_json::{Map, Value};
@@ -29,14 +29,14 @@ fn merge_object(target: &mut Value, patch: &Map<String, Value>) {
                 fields.insert(key.clone(), without_nulls(change));
             }
             (Some(field), Value::Object(changes)) => merge_object(field, changes),
-            // The one place where kube-apiserver keeps the nulls within a list.
+            // The only place where kube-apiserver keeps nulls inside a list.
             (Some(field @ Value::Object(_)), _) => *field = change.clone(),
             (Some(field), _) => *field = without_nulls(change),
         }
     }
 }
 
-/// A value without the keys that are null. Kubernetes looks for them within lists too, which the standard does not.
+/// A value without null members. Kubernetes removes them inside lists too, unlike the RFC.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -56,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_null_goes_and_the_rest_is_merged() {
+    fn null_removes_and_the_rest_is_merged() {
         let rows = [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_within_lists_go_but_where_an_object_was() {
+    fn nulls_in_lists_are_dropped_except_when_replacing_an_object() {
         let patch = json!({"x": [null, {"a": null, "b": [{"c": null}]}]});
         let pruned = json!({"x": [null, {"b": [{}]}]});
         for (before, after) in
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_is_no_object_is_refused() {
+    fn a_patch_that_is_not_an_object_is_refused() {
         let rows = [
             (json!(null), "Invalid JSON Patch"),
             (
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The smallest merge patch that makes `after` of `before`.
+    /// The smallest merge patch from `before` to `after`.
     fn difference(before: &Value, after: &Value) -> Value {
         let (Value::Object(old), Value::Object(new)) = (before, after) else {
             return after.clone();
@@ -132,14 +132,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_difference_of_two_objects_makes_the_second_of_the_first(before in object(), after in object()) {
+        fn the_difference_of_two_objects_patches_the_first_to_the_second(before in object(), after in object()) {
             let mut document = before.clone();
             apply(&mut document, &difference(&before, &after)).unwrap();
             prop_assert_eq!(document, after);
         }
 
         #[test]
-        fn a_patch_applied_twice_changes_nothing_more(before in object(), patch in object()) {
+        fn a_merge_patch_is_idempotent(before in object(), patch in object()) {
             let mut once = before;
             apply(&mut once, &patch).unwrap();
             let mut twice = once.clone();

@@ -1,7 +1,7 @@
 //! Patches: JSON patch (RFC 6902), merge patch (RFC 7386), and the strategic merge patch of Kubernetes.
 //!
-//! They are applied as kube-apiserver does, which is more lenient than the standards. A patch that is not even JSON
-//! is answered by the caller, with `error decoding patch: ` before the message of the parser.
+//! They are applied as by kube-apiserver, which is more lenient than the RFCs. The caller reports a patch that is not
+//! JSON, with `error decoding patch: ` before the message of the parser.
 
 pub mod json;
 pub mod merge;
@@ -10,12 +10,12 @@ pub mod strategic;
 use model::error::Error;
 use serde_json::Value;
 
-/// What kube-apiserver says of a patch of the wrong JSON type; `expected` is the name of a Go type.
+/// kube-apiserver's error for a patch of the wrong JSON type; `expected` is the name of a Go type.
 fn wrong_type(given: &Value, expected: &str) -> Error {
     Error::bad_request(format!("error decoding patch: {}", cannot_unmarshal(given, expected)))
 }
 
-/// What Go says of a value of the wrong JSON type; `expected` is what it should become.
+/// Go's error for a value of the wrong JSON type; `expected` is the Go type of the target.
 pub fn cannot_unmarshal(given: &Value, expected: &str) -> String {
     format!("json: cannot unmarshal {} into Go {expected}", json_type(given))
 }
@@ -32,7 +32,7 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value as Go prints it with `%v`, which is how texts of errors show patches.
+/// A value in Go's `%v` format, in which error messages show patches.
 pub fn go_text(value: &Value) -> String {
     let joined = |texts: Vec<String>| texts.join(" ");
     match value {

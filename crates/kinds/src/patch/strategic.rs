@@ -1,7 +1,7 @@
-//! Strategic merge patch: a merge patch that knows from the schema which lists are merged and by which key, and that takes
-//! directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
+//! Strategic merge patch: a merge patch that takes the merge keys of lists from the schema, and that has directives
+//! (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
 //!
-//! What kube-apiserver answers to a patch that breaks the rules of a directive is an internal error; here it is a bad request.
+//! kube-apiserver reports an invalid directive as an internal error; here it is a bad request.
 
 mod lists;
 mod restore;
@@ -98,7 +98,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// What the schema knows of a member of an object.
+    /// The shape and patch strategy of a member of an object.
     fn field<'s>(&'s self, shape: &Shape, key: &str) -> Result<(&'a Shape, Option<&'a Patch>), Error> {
         let Shape::Object(of) = shape else {
             let message = "merging an object in json but data type is not struct, instead is: map";
@@ -124,7 +124,7 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// Clears what the directive does not name.
+/// Removes the fields that `$retainKeys` does not list.
 fn retain_keys(target: &mut Object, patch: &mut Object) -> Result<(), Error> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || Error::bad_request("invalid patch format of retainKeys");
@@ -140,7 +140,7 @@ fn retain_keys(target: &mut Object, patch: &mut Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// The list that the key of a parallel list is about; `None` if it is not such a key.
+/// The list that the key of a directive names; `None` if the key is not a directive.
 fn list_of_directive<'k>(key: &'k str, prefix: &str, malformed: &str) -> Result<Option<&'k str>, Error> {
     let Some(rest) = key.strip_prefix(prefix) else { return Ok(None) };
     let list = rest.strip_prefix('/').filter(|list| !list.is_empty());
@@ -172,7 +172,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// A new value without the objects that are directives; `None` if it is one itself.
+/// A new value without the objects that are directives; `None` if the value itself is one.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

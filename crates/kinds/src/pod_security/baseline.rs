@@ -1,4 +1,4 @@
-//! The checks of the baseline.
+//! The checks of the baseline level.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const DEFAULT_CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// Sysctls that concern only the Pod that sets them, with the version since which they are allowed.
+/// Namespaced sysctls, with the version since which they are allowed.
 const SYSCTLS: [(&str, u64); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -82,18 +82,18 @@ pub(super) fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
     });
     let annotations: BTreeSet<String> = annotations.collect();
     let is_pod = forbidden_profile(pod.security(), field).is_some();
-    let mut who: Vec<String> = setters(is_pod, &containers).into_iter().collect();
+    let mut setters: Vec<String> = setters(is_pod, &containers).into_iter().collect();
     if !annotations.is_empty() {
-        who.push(plural(annotations.len(), "annotation", "annotations").to_owned());
+        setters.push(plural(annotations.len(), "annotation", "annotations").to_owned());
     }
-    if who.is_empty() {
+    if setters.is_empty() {
         return None;
     }
     let count = values.len() + annotations.len();
     let all = values.iter().copied().chain(annotations.iter().map(String::as_str));
     Some(Violation {
         reason: plural(count, "forbidden AppArmor profile", "forbidden AppArmor profiles"),
-        detail: format!("{} must not set AppArmor profile type to {}", who.join(" and "), quoted(all)),
+        detail: format!("{} must not set AppArmor profile type to {}", setters.join(" and "), quoted(all)),
     })
 }
 
@@ -103,13 +103,13 @@ pub(super) fn added(container: &Object, is_allowed: fn(&str) -> bool) -> impl It
     added.into_iter().filter(move |name| !is_allowed(name))
 }
 
-/// Says which capabilities which containers add and may not.
+/// The message about the forbidden capabilities that containers add.
 pub(super) fn added_capabilities(pod: &Pod<'_>, is_allowed: fn(&str) -> bool) -> Option<String> {
     let containers = pod.containers_where(|container| added(container, is_allowed).next().is_some());
     let all = sorted(pod.containers().iter().flat_map(|container| added(container, is_allowed)));
     (!containers.is_empty()).then(|| {
-        let who = containers_named(&containers);
-        format!("{who} must not include {} in securityContext.capabilities.add", quoted(all))
+        let setters = containers_named(&containers);
+        format!("{setters} must not include {} in securityContext.capabilities.add", quoted(all))
     })
 }
 
@@ -188,8 +188,8 @@ pub(super) fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
     let containers = pod.containers_where(|container| other(container).is_some());
     let all = sorted(pod.containers().iter().filter_map(|container| other(container)));
     (!containers.is_empty()).then(|| {
-        let who = containers_named(&containers);
-        let detail = format!("{who} must not set securityContext.procMount to {}", quoted(all));
+        let setters = containers_named(&containers);
+        let detail = format!("{setters} must not set securityContext.procMount to {}", quoted(all));
         Violation { reason: "procMount", detail }
     })
 }
@@ -215,7 +215,7 @@ fn se_linux_of(pod: &Pod<'_>, is_allowed: fn(&str) -> bool) -> Option<Violation>
             || ["user", "role"].iter().any(|field| !text(options, &[field]).is_empty())
     };
     let containers = pod.containers_where(|container| options(security_of(container)).is_some_and(is_bad));
-    let who = setters(options(pod.security()).is_some_and(is_bad), &containers)?;
+    let setters = setters(options(pod.security()).is_some_and(is_bad), &containers)?;
     let all = pod.containers().iter().copied().map(security_of).chain([pod.security()]).filter_map(options);
     let all: Vec<&Object> = all.collect();
     let kinds = sorted(all.iter().map(|options| text(options, &["type"])).filter(|kind| !is_allowed(kind)));
@@ -228,7 +228,7 @@ fn se_linux_of(pod: &Pod<'_>, is_allowed: fn(&str) -> bool) -> Option<Violation>
             wrong.push(format!("{field} may not be set"));
         }
     }
-    let detail = format!("{who} set forbidden securityContext.seLinuxOptions: {}", wrong.join("; "));
+    let detail = format!("{setters} set forbidden securityContext.seLinuxOptions: {}", wrong.join("; "));
     Some(Violation { reason: "seLinuxOptions", detail })
 }
 
@@ -258,8 +258,8 @@ pub(super) fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
 pub(super) fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     let field = "seccompProfile";
     let (containers, values) = forbidden_profiles(pod, field);
-    let who = setters(forbidden_profile(pod.security(), field).is_some(), &containers)?;
-    let detail = format!("{who} must not set securityContext.seccompProfile.type to {}", quoted(values));
+    let setters = setters(forbidden_profile(pod.security(), field).is_some(), &containers)?;
+    let detail = format!("{setters} must not set securityContext.seccompProfile.type to {}", quoted(values));
     Some(Violation { reason: "seccompProfile", detail })
 }
 
@@ -274,7 +274,7 @@ pub(super) fn sysctls(pod: &Pod<'_>, minor: u64) -> Option<Violation> {
 pub(super) fn windows_host_process(pod: &Pod<'_>) -> Option<Violation> {
     let is_set = |security: &Object| is_true(security, &["windowsOptions", "hostProcess"]);
     let containers = pod.containers_where(|container| security_of(container).is_some_and(is_set));
-    let who = setters(pod.security().is_some_and(is_set), &containers)?;
-    let detail = format!("{who} must not set securityContext.windowsOptions.hostProcess=true");
+    let setters = setters(pod.security().is_some_and(is_set), &containers)?;
+    let detail = format!("{setters} must not set securityContext.windowsOptions.hostProcess=true");
     Some(Violation { reason: "hostProcess", detail })
 }

@@ -1,4 +1,4 @@
-//! Which checks hold for which level in which version, and what a Pod breaks.
+//! The checks of each level and version, and their evaluation.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,44 +9,44 @@ use model::object::{is_true, items, text, value};
 use super::standard::{Level, Standard, Version};
 use super::{baseline, restricted};
 
-/// The newest version that changes anything.
+/// The newest version with a change of the checks.
 const NEWEST: u64 = 35;
 
 const ALWAYS: Range<u64> = 0..u64::MAX;
 const NEVER: Range<u64> = 0..0;
 
-/// What a Pod breaks; empty if it breaks nothing.
+/// The violations of a Pod; empty if it is allowed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Violations(Vec<Violation>);
 
-/// One rule that a Pod breaks.
+/// One check that a Pod fails.
 #[derive(Debug, PartialEq)]
 pub(super) struct Violation {
-    /// The rule.
+    /// The name of the check.
     pub reason: &'static str,
-    /// Where it is broken, and how.
+    /// The containers or fields at fault.
     pub detail: String,
 }
 
 impl Violations {
-    /// Whether nothing is broken.
+    /// Whether there are no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The rules.
+    /// The names of the failed checks.
     pub fn reasons(&self) -> String {
         self.0.iter().map(|violation| violation.reason).collect::<Vec<_>>().join(", ")
     }
 
-    /// The rules, and where they are broken.
+    /// The names of the failed checks, with their details.
     pub fn details(&self) -> String {
         let shown = |violation: &Violation| format!("{} ({})", violation.reason, violation.detail);
         self.0.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A check, and the versions in which it holds.
+/// A check and its range of versions.
 struct Check {
     baseline: Range<u64>,
     restricted: Range<u64>,
@@ -65,7 +65,7 @@ const fn from(minor: u64) -> Range<u64> {
     minor..u64::MAX
 }
 
-/// In the order of messages. Where a restricted check replaces one of the baseline, that one no longer holds for it.
+/// Sorted as messages are. A restricted check that replaces one of the baseline overrides it.
 const CHECKS: &[Check] = &[
     check(ALWAYS, ALWAYS, baseline::app_armor),
     check(ALWAYS, 0..22, baseline::capabilities),
@@ -99,7 +99,7 @@ const CHECKS: &[Check] = &[
     check(NEVER, from(25), |pod| pod.unless_windows(restricted::seccomp)),
 ];
 
-/// What a Pod, or the template of one, breaks.
+/// The violations of a Pod or of a Pod template.
 pub fn violations(standard: Standard, pod: &Object) -> Violations {
     let range = match standard.level {
         Level::Privileged => return Violations::default(),
@@ -115,7 +115,7 @@ pub fn violations(standard: Standard, pod: &Object) -> Violations {
     Violations(holds.filter_map(|check| (check.judge)(&pod)).collect())
 }
 
-/// A Pod as the checks look at it.
+/// A Pod with its containers collected for the checks.
 pub(super) struct Pod<'a> {
     object: &'a Object,
     containers: Vec<&'a Object>,
@@ -137,12 +137,12 @@ impl<'a> Pod<'a> {
         self.object.get("spec")?.as_object()
     }
 
-    /// The security context of the Pod as a whole.
+    /// The security context of the Pod.
     pub fn security(&self) -> Option<&'a Object> {
         value(self.object, &["spec", "securityContext"])?.as_object()
     }
 
-    /// All containers of whatever kind, in the order of messages.
+    /// All containers (init, regular and ephemeral), in the order of messages.
     pub fn containers(&self) -> &[&'a Object] {
         &self.containers
     }
@@ -151,7 +151,7 @@ impl<'a> Pod<'a> {
         items(self.object, &["spec", "volumes"]).iter().filter_map(|volume| volume.as_object())
     }
 
-    /// The names of the containers of which something holds.
+    /// The names of the containers for which `is_bad` holds.
     pub fn containers_where(&self, is_bad: impl Fn(&'a Object) -> bool) -> Vec<&'a str> {
         let containers = self.containers.iter().copied();
         containers.filter(|container| is_bad(container)).map(|container| text(container, &["name"])).collect()
@@ -161,7 +161,7 @@ impl<'a> Pod<'a> {
         if text(self.object, &["spec", "os", "name"]) == "windows" { None } else { judge(self) }
     }
 
-    /// A Pod with users of its own does not run as the host's root, whatever it is called inside.
+    /// Skips a check for a Pod in a user namespace: its root is not the root of the host.
     pub fn unless_in_user_namespace(&self, judge: fn(&Pod<'_>) -> Option<Violation>) -> Option<Violation> {
         let host_users = value(self.object, &["spec", "hostUsers"]).and_then(serde_json::Value::as_bool);
         if host_users == Some(false) { None } else { judge(self) }
@@ -183,7 +183,7 @@ pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// One word for one of something, another for none or more.
+/// `one` for a count of one, `more` otherwise.
 pub(super) fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {
     if count == 1 { one } else { more }
 }
@@ -193,7 +193,7 @@ pub(super) fn containers_named(names: &[&str]) -> String {
     format!("{} {}", plural(names.len(), "container", "containers"), quoted(names.iter().copied()))
 }
 
-/// `pod`, `container "a"`, or both: who set something.
+/// `pod`, `container "a"`, or both: the places that set a field.
 pub(super) fn setters(is_pod: bool, containers: &[&str]) -> Option<String> {
     let mut setters = Vec::new();
     if is_pod {
@@ -205,7 +205,7 @@ pub(super) fn setters(is_pod: bool, containers: &[&str]) -> Option<String> {
     (!setters.is_empty()).then(|| setters.join(" and "))
 }
 
-/// Texts in order, each once.
+/// Texts sorted and without duplicates.
 pub(super) fn sorted<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     texts.into_iter().collect()
 }

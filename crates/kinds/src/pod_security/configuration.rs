@@ -1,26 +1,26 @@
-//! What a server is told about Pod Security: the policy of namespaces without labels, and who is exempt.
+//! The configuration of Pod Security: the policy of namespaces without labels, and the exemptions.
 
 use std::collections::BTreeSet;
 
 use super::standard::Policy;
 
-/// What holds for all namespaces of a server.
+/// The configuration of the `PodSecurity` admission plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// What holds where labels say nothing.
+    /// The policy of namespaces without labels.
     pub defaults: Policy,
-    /// Who is not looked at.
+    /// Exempt users, namespaces and runtime classes.
     pub exemptions: Exemptions,
 }
 
-/// Who is not looked at.
+/// Exempt users, namespaces and runtime classes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exemptions {
     /// Users by name.
     pub users: BTreeSet<String>,
     /// Namespaces by name.
     pub namespaces: BTreeSet<String>,
-    /// Classes of runtimes by name.
+    /// Runtime classes by name.
     pub runtime_classes: BTreeSet<String>,
 }
 

@@ -1,7 +1,7 @@
-//! The Pod Security standards: which Pods a namespace takes, which ones it warns about, and in which words.
+//! Pod Security standards: validation of Pods by the labels of their namespace, with Kubernetes' messages.
 //!
-//! [`Configuration`] is what a server is told once; the labels of a namespace say the rest. Everything here looks at
-//! objects as they are after defaults and mutation.
+//! [`Configuration`] has the defaults and exemptions of a server; the labels of a namespace override the defaults. All
+//! functions expect objects after defaulting and mutation.
 
 mod baseline;
 mod checks;

@@ -1,4 +1,4 @@
-//! A namespace whose labels are written.
+//! Validation of a namespace's Pod Security labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::checks::violations;
 use super::configuration::Configuration;
 use super::standard::{Level, Policy, Standard, label};
 
-/// As many existing Pods are looked at when a namespace becomes stricter.
+/// The most existing Pods that are checked when a namespace becomes stricter.
 const PODS_MAX: usize = 3_000;
 
-/// What becomes of a namespace.
+/// The decision about a namespace.
 #[derive(Debug, PartialEq)]
 pub enum NamespaceVerdict {
-    /// Its labels are wrong.
+    /// Its labels are invalid.
     Invalid(Vec<FieldError>),
-    /// It is fine.
+    /// It is allowed.
     Fine,
-    /// It is fine, but its labels have no effect.
+    /// It is allowed with a warning: its labels have no effect.
     Ignored(String),
-    /// It is fine, and the writer is told which of the existing Pods break this: [`ExistingPods`].
+    /// It is allowed; the caller warns about existing Pods that violate this standard: [`ExistingPods`].
     CheckPods(Standard),
 }
 
@@ -32,12 +32,12 @@ pub(super) fn labels(namespace: &Object) -> Option<&Object> {
 }
 
 impl Configuration {
-    /// The policy of a namespace with these labels, and what is wrong with them.
+    /// The policy of a namespace with these labels, and the errors of the labels.
     pub fn policy(&self, labels: Option<&Object>) -> (Policy, Vec<FieldError>) {
         Policy::of_labels(labels, &self.defaults)
     }
 
-    /// Judges a namespace that is created, or updated from an old version.
+    /// Validates a namespace that is created, or updated from `old`.
     pub fn judge_namespace(&self, new: &Object, old: Option<&Object>) -> NamespaceVerdict {
         let (policy, errors) = self.policy(labels(new));
         let Some(old) = old else {
@@ -64,7 +64,7 @@ impl Configuration {
         NamespaceVerdict::CheckPods(enforce)
     }
 
-    /// Says that the labels of an exempt namespace have no effect, if they ask for anything.
+    /// The warning that the labels of an exempt namespace have no effect, if they restrict anything.
     fn ignored(&self, name: &str, policy: &Policy, labels: Option<&Object>) -> Option<String> {
         if policy.is_privileged() || *policy == self.defaults {
             return None;
@@ -84,7 +84,7 @@ impl Configuration {
         ))
     }
 
-    /// Looks at the Pods that are there, which come in the order of their names.
+    /// Starts a check of existing Pods, which the caller adds in the order of their names.
     pub fn existing_pods(&self) -> ExistingPods<'_> {
         ExistingPods {
             exempt: &self.exemptions.runtime_classes,
@@ -96,8 +96,8 @@ impl Configuration {
     }
 }
 
-/// The Pods of a namespace that becomes stricter: no more of them are kept than are looked at, and one of each controller is
-/// looked at before its others.
+/// The Pods of a namespace that becomes stricter. Keeps at most as many as are checked; one Pod of each controller is
+/// checked before the others.
 pub struct ExistingPods<'c> {
     exempt: &'c BTreeSet<String>,
     controllers: BTreeSet<String>,
@@ -107,7 +107,7 @@ pub struct ExistingPods<'c> {
 }
 
 impl ExistingPods<'_> {
-    /// Adds the next one.
+    /// Adds the next Pod.
     pub fn add(&mut self, pod: Object) {
         if self.exempt.contains(text(&pod, &["spec", "runtimeClassName"])) {
             return;
@@ -123,8 +123,8 @@ impl ExistingPods<'_> {
         }
     }
 
-    /// What the writer of the namespace is told about them.
-    pub fn told(&self, namespace: &str, enforce: Standard) -> Vec<String> {
+    /// The warnings about Pods that violate the new level.
+    pub fn warnings(&self, namespace: &str, enforce: Standard) -> Vec<String> {
         let mut found: BTreeMap<String, (&str, usize)> = BTreeMap::new();
         for pod in self.first.iter().chain(&self.others).take(PODS_MAX) {
             let broken = violations(enforce, pod);
@@ -149,14 +149,14 @@ impl ExistingPods<'_> {
                 quote(namespace)
             ));
         }
-        let told = found.into_iter().map(|(reasons, (name, count))| match count {
+        let lines = found.into_iter().map(|(reasons, (name, count))| match count {
             1 => format!("{name}: {reasons}"),
             2 => format!("{name} (and 1 other pod): {reasons}"),
             _ => format!("{name} (and {} other pods): {reasons}", count - 1),
         });
-        let mut told: Vec<String> = told.collect();
-        told.sort_unstable();
-        warnings.extend(told);
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort_unstable();
+        warnings.extend(lines);
         warnings
     }
 }

@@ -1,4 +1,4 @@
-//! Pods, and what Pods are made from.
+//! Validation of Pods and of Pod templates.
 
 use model::Object;
 use model::error::FieldError;
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::checks::{Violations, violations};
 use super::configuration::Configuration;
-use super::standard::{Level, Standard};
+use super::standard::{Level, Policy, Standard};
 
-/// Kinds that hold the template of a Pod, by group and plural, with the way to it.
+/// Kinds with a Pod template, by group and plural, with the path of the template.
 const TEMPLATES: &[(&str, &str, &[&str])] = &[
     ("", "podtemplates", &["template"]),
     ("", "replicationcontrollers", &["spec", "template"]),
@@ -21,27 +21,27 @@ const TEMPLATES: &[(&str, &str, &[&str])] = &[
     ("batch", "jobs", &["spec", "template"]),
 ];
 
-/// Parts of a Pod with which nobody changes what it may do.
-const HARMLESS_PARTS: [&str; 8] =
+/// Subresources that cannot change the privileges of a Pod.
+const HARMLESS_SUBRESOURCES: [&str; 8] =
     ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-/// What is judged.
+/// The kinds of objects that Pod Security validates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject {
     /// A namespace.
     Namespace,
     /// A Pod.
     Pod,
-    /// Something that Pods are made from, with the way to the template.
+    /// A kind with a Pod template, and the path of the template.
     Template(&'static [&'static str]),
 }
 
 impl Subject {
-    /// What a write of a resource, or of a part of it, is to Pod Security; nothing if it is nothing.
+    /// The subject of a write of a resource or subresource; `None` if Pod Security ignores it.
     pub fn of(group: &str, plural: &str, subresource: &str) -> Option<Self> {
         match (group, plural) {
             ("", "namespaces") => subresource.is_empty().then_some(Self::Namespace),
-            ("", "pods") => (!HARMLESS_PARTS.contains(&subresource)).then_some(Self::Pod),
+            ("", "pods") => (!HARMLESS_SUBRESOURCES.contains(&subresource)).then_some(Self::Pod),
             _ if !subresource.is_empty() => None,
             _ => {
                 let template = TEMPLATES.iter().find(|(g, p, _)| *g == group && *p == plural);
@@ -51,23 +51,23 @@ impl Subject {
     }
 }
 
-/// A write of a Pod or of what Pods are made from.
+/// A write of a Pod or of a kind with a Pod template.
 #[derive(Clone, Copy, Debug)]
 pub struct PodRequest<'a> {
-    /// What is written.
+    /// The new object.
     pub object: &'a Object,
-    /// What it was, if it is updated.
+    /// The old object of an update.
     pub old: Option<&'a Object>,
 }
 
-/// What becomes of a Pod.
+/// The decision about a Pod.
 #[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Why it is refused.
+    /// The reason of a refusal.
     pub refusal: Option<String>,
-    /// What its writer is told.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What is noted, by keys without their prefix.
+    /// Audit annotations, by keys without their prefix.
     pub annotations: Vec<(&'static str, String)>,
 }
 
@@ -77,17 +77,17 @@ impl Verdict {
     }
 }
 
-/// What can be said without the labels of the namespace, or that they are needed.
+/// A decision that needs no labels of the namespace, or the fact that they are needed.
 #[derive(Debug, PartialEq)]
 pub enum Judged {
-    /// It is decided.
+    /// Decided without the namespace.
     Decided(Verdict),
-    /// It depends on the namespace.
+    /// Depends on the labels of the namespace.
     ByNamespace,
 }
 
 impl Configuration {
-    /// Judges by what is known without the namespace.
+    /// Decides by the exemptions of user and namespace.
     pub fn judge_caller(&self, user: &str, namespace: &str) -> Judged {
         if self.exemptions.namespaces.contains(namespace) {
             return Judged::Decided(Verdict::noted("exempt", "namespace"));
@@ -98,7 +98,7 @@ impl Configuration {
         Judged::ByNamespace
     }
 
-    /// Judges a Pod by the labels of its namespace.
+    /// Validates a Pod by the labels of its namespace.
     pub fn judge_pod(&self, labels: Option<&Object>, request: &PodRequest<'_>) -> Verdict {
         let (policy, errors) = self.policy(labels);
         if errors.is_empty() && policy.is_privileged() {
@@ -107,8 +107,8 @@ impl Configuration {
         if request.old.is_some_and(|old| !is_significant(request.object, old)) {
             return Verdict::default();
         }
-        let mut known = Known::default();
-        let mut verdict = match self.begun(&errors, request.object) {
+        let mut known = CachedViolations::default();
+        let mut verdict = match self.initial_verdict(&errors, request.object) {
             Ok(verdict) => verdict,
             Err(exempt) => return exempt,
         };
@@ -116,11 +116,11 @@ impl Configuration {
         verdict.refusal = known
             .broken(policy.enforce, request.object)
             .map(|details| format!("violates PodSecurity \"{}\": {details}", policy.enforce));
-        self.told(&mut verdict, &mut known, (policy.audit, policy.warn), request.object);
+        self.report_violations(&mut verdict, &mut known, &policy, request.object);
         verdict
     }
 
-    /// Judges something that Pods are made from by the labels of its namespace: it is never refused.
+    /// Validates a Pod template by the labels of its namespace: it gets warnings, but is never refused.
     pub fn judge_template(&self, labels: Option<&Object>, way: &[&str], object: &Object) -> Verdict {
         let (policy, errors) = self.policy(labels);
         let is_silent =
@@ -128,42 +128,44 @@ impl Configuration {
         if errors.is_empty() && is_silent {
             return Verdict::default();
         }
-        // Only a ReplicationController may have no template at all.
+        // Only a ReplicationController may lack a template.
         let Some(Value::Object(template)) = value(object, way) else { return Verdict::default() };
-        match self.begun(&errors, template) {
+        match self.initial_verdict(&errors, template) {
             Ok(mut verdict) => {
-                self.told(&mut verdict, &mut Known::default(), (policy.audit, policy.warn), template);
+                self.report_violations(&mut verdict, &mut CachedViolations::default(), &policy, template);
                 verdict
             }
             Err(exempt) => exempt,
         }
     }
 
-    /// A verdict with what is noted about labels, unless the class of runtime is exempt.
-    fn begun(&self, errors: &[FieldError], pod: &Object) -> Result<Verdict, Verdict> {
+    /// A verdict with the audit annotation about invalid labels, or an exempt one by runtime class.
+    fn initial_verdict(&self, errors: &[FieldError], pod: &Object) -> Result<Verdict, Verdict> {
         if self.exemptions.runtime_classes.contains(text(pod, &["spec", "runtimeClassName"])) {
             return Err(Verdict::noted("exempt", "runtimeClass"));
         }
         Ok(match errors {
             [] => Verdict::default(),
-            _ => Verdict::noted("error", format!("Failed to parse policy: {}", together(errors))),
+            _ => Verdict::noted("error", format!("Failed to parse policy: {}", joined_errors(errors))),
         })
     }
 
-    fn told(
+    /// Adds the audit annotation and the warning about violations.
+    fn report_violations(
         &self,
         verdict: &mut Verdict,
-        known: &mut Known,
-        (audit, warn): (Standard, Standard),
+        known: &mut CachedViolations,
+        policy: &Policy,
         pod: &Object,
     ) {
+        let Policy { audit, warn, .. } = *policy;
         let would = |standard: Standard, details: &str| {
             format!("would violate PodSecurity \"{standard}\": {details}")
         };
         if let Some(details) = known.broken(audit, pod) {
             verdict.annotations.push(("audit-violations", would(audit, details)));
         }
-        // Who is refused is not warned, too.
+        // A refused request gets no warnings in addition.
         if verdict.refusal.is_none()
             && let Some(details) = known.broken(warn, pod)
         {
@@ -172,11 +174,11 @@ impl Configuration {
     }
 }
 
-/// What a Pod breaks, computed once for each standard.
+/// The violations of a Pod, computed once per standard.
 #[derive(Default)]
-struct Known(Vec<(Standard, Option<String>)>);
+struct CachedViolations(Vec<(Standard, Option<String>)>);
 
-impl Known {
+impl CachedViolations {
     fn broken(&mut self, standard: Standard, pod: &Object) -> Option<&str> {
         let index = match self.0.iter().position(|(known, _)| *known == standard) {
             Some(index) => index,
@@ -190,15 +192,15 @@ impl Known {
     }
 }
 
-/// Several errors in one text.
-fn together(errors: &[FieldError]) -> String {
+/// Joins several errors into one message.
+fn joined_errors(errors: &[FieldError]) -> String {
     match errors {
         [one] => one.to_string(),
         _ => format!("[{}]", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
 
-/// Whether an update changes anything that Pod Security looks at: images, and the number of containers.
+/// Whether an update changes fields that Pod Security checks: images and the number of containers.
 fn is_significant(new: &Object, old: &Object) -> bool {
     let lists_differ = |list: &str| {
         let (new, old) = (items(new, &["spec", list]), items(old, &["spec", list]));

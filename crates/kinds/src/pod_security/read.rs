@@ -1,4 +1,4 @@
-//! `PodSecurityConfiguration`: how an operator writes down what holds for all namespaces.
+//! `PodSecurityConfiguration`: the file format of the configuration.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use serde_json::Value;
 use super::configuration::{Configuration, Exemptions};
 use super::standard::{Level, Policy, Standard, Version};
 
-/// What is wrong with a configuration.
+/// The reason why a configuration is refused.
 #[derive(Debug, PartialEq)]
 pub enum ConfigurationError {
-    /// A field that nobody knows, by its path.
+    /// An unknown field, by its path.
     UnknownField(String),
-    /// A level or a version that is none: a sentence each.
+    /// Invalid levels or versions, one sentence each.
     Defaults(Vec<String>),
-    /// Names of exemptions that cannot be.
+    /// Invalid names of exemptions.
     Exemptions(Vec<FieldError>),
 }
 
 impl Configuration {
-    /// Reads a configuration; what is left open is privileged, in the latest version.
+    /// Parses a configuration; the defaults are privileged and latest.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The configuration is invalid.
     pub fn read(object: &Object) -> Result<Self, ConfigurationError> {
         let modes = ["enforce", "enforce-version", "audit", "audit-version", "warn", "warn-version"];
         known(object, "", &["apiVersion", "kind", "defaults", "exemptions"])?;
-        let (defaults, exemptions) = (part(object, "defaults"), part(object, "exemptions"));
+        let (defaults, exemptions) = (map_at(object, "defaults"), map_at(object, "exemptions"));
         known(defaults, "defaults.", &modes)?;
         known(exemptions, "exemptions.", &["usernames", "namespaces", "runtimeClasses"])?;
         let mut wrong = Vec::new();
@@ -57,7 +57,7 @@ impl Configuration {
     }
 }
 
-fn part<'a>(object: &'a Object, field: &str) -> &'a Object {
+fn map_at<'a>(object: &'a Object, field: &str) -> &'a Object {
     static NOTHING: std::sync::LazyLock<Object> = std::sync::LazyLock::new(Object::new);
     object.get(field).and_then(Value::as_object).unwrap_or(&NOTHING)
 }

@@ -1,4 +1,4 @@
-//! The checks that only the restricted level has.
+//! The additional checks of the restricted level.
 
 use model::Object;
 use model::object::{has, text, texts, value};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::baseline::{added_capabilities, forbidden_profiles, is_confining, profile};
 use super::checks::{Pod, Violation, containers_named, plural, quoted, security_of, setters, sorted};
 
-/// Volumes that hold nothing of the host.
+/// Volume types that give no access to the host.
 const VOLUMES: [&str; 9] = [
     "configMap",
     "csi",
@@ -20,7 +20,7 @@ const VOLUMES: [&str; 9] = [
     "secret",
 ];
 
-/// Other volumes, by which messages name them.
+/// Other volume types, as messages name them.
 const OTHER_VOLUMES: [&str; 21] = [
     "hostPath",
     "gcePersistentDisk",
@@ -45,7 +45,7 @@ const OTHER_VOLUMES: [&str; 21] = [
     "storageos",
 ];
 
-/// A flag that a security context sets or leaves open.
+/// A boolean of a security context, if it is set.
 fn flag(security: Option<&Object>, field: &str) -> Option<bool> {
     security?.get(field)?.as_bool()
 }
@@ -68,8 +68,8 @@ pub(super) fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     });
     let mut details = Vec::new();
     if !keeps.is_empty() {
-        let who = containers_named(&keeps);
-        details.push(format!("{who} must set securityContext.capabilities.drop=[\"ALL\"]"));
+        let setters = containers_named(&keeps);
+        details.push(format!("{setters} must set securityContext.capabilities.drop=[\"ALL\"]"));
     }
     details.extend(added_capabilities(pod, |name| name == "NET_BIND_SERVICE"));
     (!details.is_empty())
@@ -101,30 +101,31 @@ pub(super) fn non_root(pod: &Pod<'_>) -> Option<Violation> {
     let of_pod = flag(pod.security(), field);
     let of_container = |container| flag(security_of(container), field);
     let refuse = pod.containers_where(|container| of_container(container) == Some(false));
-    if let Some(who) = setters(of_pod == Some(false), &refuse) {
-        let detail = format!("{who} must not set securityContext.runAsNonRoot=false");
+    if let Some(setters) = setters(of_pod == Some(false), &refuse) {
+        let detail = format!("{setters} must not set securityContext.runAsNonRoot=false");
         return Some(Violation { reason, detail });
     }
     let open = pod.containers_where(|container| of_container(container).is_none() && of_pod != Some(true));
     (!open.is_empty()).then(|| {
-        let who = containers_named(&open);
-        Violation { reason, detail: format!("pod or {who} must set securityContext.runAsNonRoot=true") }
+        let setters = containers_named(&open);
+        Violation { reason, detail: format!("pod or {setters} must set securityContext.runAsNonRoot=true") }
     })
 }
 
 pub(super) fn root_user(pod: &Pod<'_>) -> Option<Violation> {
     let is_root = |security: &Object| value(security, &["runAsUser"]).and_then(Value::as_i64) == Some(0);
     let containers = pod.containers_where(|container| security_of(container).is_some_and(is_root));
-    let who = setters(pod.security().is_some_and(is_root), &containers)?;
-    Some(Violation { reason: "runAsUser=0", detail: format!("{who} must not set runAsUser=0") })
+    let setters = setters(pod.security().is_some_and(is_root), &containers)?;
+    Some(Violation { reason: "runAsUser=0", detail: format!("{setters} must not set runAsUser=0") })
 }
 
 pub(super) fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     let (reason, field) = ("seccompProfile", "seccompProfile");
     let of_pod = profile(pod.security(), field);
     let (containers, values) = forbidden_profiles(pod, field);
-    if let Some(who) = setters(of_pod.is_some_and(|profile| !is_confining(profile)), &containers) {
-        let detail = format!("{who} must not set securityContext.seccompProfile.type to {}", quoted(values));
+    if let Some(setters) = setters(of_pod.is_some_and(|profile| !is_confining(profile)), &containers) {
+        let detail =
+            format!("{setters} must not set securityContext.seccompProfile.type to {}", quoted(values));
         return Some(Violation { reason, detail });
     }
     if of_pod.is_some() {
@@ -132,9 +133,9 @@ pub(super) fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     }
     let open = pod.containers_where(|container| profile(security_of(container), field).is_none());
     (!open.is_empty()).then(|| {
-        let who = containers_named(&open);
+        let setters = containers_named(&open);
         let detail = format!(
-            "pod or {who} must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""
+            "pod or {setters} must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""
         );
         Violation { reason, detail }
     })

@@ -1,27 +1,27 @@
-//! Levels, versions, and the policy that the labels of a namespace make of them.
+//! Levels, versions, and the policy that the labels of a namespace select.
 
 use std::fmt;
 
 use model::Object;
 use model::error::FieldError;
 
-/// How much a Pod may do; each level allows less than the one before.
+/// The level of a standard; each one allows less than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Everything.
+    /// No restrictions.
     Privileged,
-    /// Nothing that is known to lead out of a Pod.
+    /// Prevents known privilege escalations.
     Baseline,
-    /// What follows the practice of hardening.
+    /// Follows the best practices of hardening.
     Restricted,
 }
 
-/// The release whose rules hold.
+/// The Kubernetes release that defines the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// `v1.` and this number.
+    /// `v1.` followed by this number.
     Minor(u64),
-    /// Whatever is newest.
+    /// The newest release.
     Latest,
 }
 
@@ -34,19 +34,19 @@ pub struct Standard {
     pub version: Version,
 }
 
-/// What a namespace asks of its Pods.
+/// The standards of a namespace, by mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What breaks this is refused.
+    /// Violations are refused.
     pub enforce: Standard,
-    /// What breaks this is noted.
+    /// Violations get an audit annotation.
     pub audit: Standard,
-    /// What breaks this is warned about.
+    /// Violations get a warning.
     pub warn: Standard,
 }
 
 impl Level {
-    /// Reads a level, or says what is wrong.
+    /// Parses a level; the error lists the valid ones.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         match text {
             "privileged" => Ok(Self::Privileged),
@@ -66,7 +66,7 @@ impl Level {
 }
 
 impl Version {
-    /// Reads a version, or says what is wrong.
+    /// Parses a version; the error describes the valid ones.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const WRONG: &str = "must be \"latest\" or \"v1.x\"";
         if text == "latest" {
@@ -83,7 +83,7 @@ impl Version {
 }
 
 impl Standard {
-    /// Everything is allowed.
+    /// No restrictions.
     pub const PRIVILEGED: Self = Self { level: Level::Privileged, version: Version::Latest };
 }
 
@@ -103,17 +103,17 @@ impl fmt::Display for Standard {
 }
 
 impl Policy {
-    /// Everything is allowed.
+    /// No restrictions.
     pub const PRIVILEGED: Self =
         Self { enforce: Standard::PRIVILEGED, audit: Standard::PRIVILEGED, warn: Standard::PRIVILEGED };
 
-    /// Whether nothing is refused, noted or warned about.
+    /// Whether no mode has restrictions.
     pub fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == Level::Privileged)
     }
 
-    /// The policy of a namespace with these labels, and what is wrong with them. What cannot be read is refused by the
-    /// strictest rules, but neither noted nor warned about.
+    /// The policy of a namespace with these labels, and the errors of the labels. An invalid label enforces the
+    /// strictest rules, but causes neither warnings nor audit annotations.
     pub fn of_labels(labels: Option<&Object>, defaults: &Self) -> (Self, Vec<FieldError>) {
         let mut policy = *defaults;
         let mut errors = Vec::new();
@@ -133,7 +133,7 @@ impl Policy {
             policy.warn.level = level.unwrap_or(Level::Privileged);
         }
         let has_warn_version = reader.version("warn", &mut policy.warn.version);
-        // Who sets a stricter level than the one that is warned about wants to be warned.
+        // A namespace with a stricter enforce level than the default warn level warns at the enforce level.
         if warn.is_none() && matches!(enforce, Some(Some(level)) if level > policy.warn.level) {
             policy.warn.level = policy.enforce.level;
             if !has_warn_version {
@@ -155,12 +155,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The level of a mode: nothing if there is no label, and nothing in it if the label is no level.
+    /// The level of a mode: `None` without a label, `Some(None)` if the label is invalid.
     fn level(&mut self, mode: &str) -> Option<Option<Level>> {
         self.parsed(&label(mode), Level::parse)
     }
 
-    /// Reads the version of a mode, if there is a label for it.
+    /// Parses the version of a mode, if it has a label.
     fn version(&mut self, mode: &str, version: &mut Version) -> bool {
         let parsed = self.parsed(&label(&format!("{mode}-version")), Version::parse);
         if let Some(parsed) = parsed {

@@ -1,4 +1,4 @@
-//! Pods against standards, and namespaces whose labels change.
+//! Pods against the standards, and changed labels of namespaces.
 
 use model::Object;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn broken(standard_text: &str, pod: &Value) -> String {
     violations(standard(standard_text), pod.as_object().unwrap()).details()
 }
 
-/// A Pod that the restricted level takes, with changes.
+/// A Pod that the restricted level allows, with changes.
 fn pod(changes: Value) -> Value {
     let mut pod = json!({"metadata": {"name": "p"}, "spec": {
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -37,7 +37,7 @@ fn bare() -> Value {
 }
 
 #[test]
-fn what_a_bare_pod_breaks_depends_on_the_version() {
+fn violations_of_a_bare_pod_depend_on_the_version() {
     let root =
         "runAsNonRoot != true (pod or containers \"a\", \"b\" must set securityContext.runAsNonRoot=true)";
     let escalation = "allowPrivilegeEscalation != false (containers \"a\", \"b\" must set \
@@ -81,7 +81,7 @@ fn windows_and_user_namespaces_relax_some_checks() {
 }
 
 #[test]
-fn each_baseline_check_has_its_words() {
+fn each_baseline_check_has_its_message() {
     let container = |security: Value| json!([{"name": "a", "securityContext": security}]);
     let cases = [
         (
@@ -142,7 +142,7 @@ fn each_baseline_check_has_its_words() {
 }
 
 #[test]
-fn a_restricted_pod_has_few_kinds_of_volumes() {
+fn restricted_level_allows_few_volume_types() {
     let pod = pod(json!({"spec": {"volumes": [
         {"name": "a", "nfs": {}}, {"name": "b", "hostPath": {}}, {"name": "c", "emptyDir": {}}]}}));
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_restricted_pod_has_few_kinds_of_volumes() {
 }
 
 #[test]
-fn labels_make_a_policy() {
+fn labels_select_the_policy() {
     let labels = object(json!({
         "pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/enforce-version": "v1.20"}));
     let (policy, errors) = Policy::of_labels(Some(&labels), &Policy::PRIVILEGED);
@@ -182,7 +182,7 @@ fn namespace(enforce: &str) -> Object {
 }
 
 #[test]
-fn a_stricter_namespace_asks_for_its_pods() {
+fn a_stricter_namespace_checks_its_existing_pods() {
     let configuration = Configuration::default();
     let judge = |new: &str, old: &str| configuration.judge_namespace(&namespace(new), Some(&namespace(old)));
     assert_eq!(judge("restricted", "baseline"), NamespaceVerdict::CheckPods(standard("restricted:latest")));
@@ -204,7 +204,7 @@ fn a_stricter_namespace_asks_for_its_pods() {
     let told = |pods: Vec<Object>| {
         let mut existing = configuration.existing_pods();
         pods.into_iter().for_each(|pod| existing.add(pod));
-        existing.told("space", standard("restricted:latest"))
+        existing.warnings("space", standard("restricted:latest"))
     };
     assert_eq!(
         told(pods.into()),
@@ -224,7 +224,7 @@ fn a_stricter_namespace_asks_for_its_pods() {
 }
 
 #[test]
-fn pods_are_refused_templates_are_warned_about() {
+fn pods_are_refused_and_templates_get_warnings() {
     let configuration = Configuration::default();
     let bare = object(bare());
     let request = PodRequest { object: &bare, old: None };
@@ -255,7 +255,7 @@ fn pods_are_refused_templates_are_warned_about() {
 }
 
 #[test]
-fn who_is_exempt_is_not_looked_at() {
+fn exempt_users_namespaces_and_runtime_classes_are_not_checked() {
     let set = |name: &str| std::collections::BTreeSet::from([name.to_owned()]);
     let exemptions =
         Exemptions { users: set("root"), namespaces: set("space"), runtime_classes: set("kata") };

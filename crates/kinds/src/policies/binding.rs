@@ -1,4 +1,4 @@
-//! Where a policy holds, with which parameters, and what becomes of what it refuses.
+//! Bindings of admission policies: match criteria, parameters and actions.
 
 use model::Object;
 use model::object::{has, text, texts, value};
@@ -12,47 +12,47 @@ use super::matching::{Criteria, selector};
 pub struct Binding {
     /// Its name.
     pub name: String,
-    /// The policy that holds.
+    /// The name of the policy.
     pub policy: String,
-    /// Where it holds; nothing for wherever the policy does.
+    /// Its match criteria; `None` for those of the policy.
     pub criteria: Option<Criteria>,
-    /// Where its parameters come from.
+    /// The reference to its parameters.
     pub params: Option<ParamRef>,
-    /// What becomes of what is refused: `Deny`, `Warn`, `Audit`.
+    /// The actions on a failed validation: `Deny`, `Warn`, `Audit`.
     pub actions: Vec<String>,
 }
 
-/// Where parameters come from.
+/// The reference to parameters.
 #[derive(Debug)]
 pub struct ParamRef {
     /// The namespace; empty for that of the request.
     pub namespace: String,
-    /// Which objects.
+    /// The objects.
     pub of: Params,
-    /// What if there are none.
+    /// The action if there are none.
     pub not_found: NotFound,
 }
 
-/// Which objects are parameters.
+/// The objects that are parameters.
 #[derive(Debug, PartialEq)]
 pub enum Params {
-    /// The one of a name.
+    /// One object by name.
     Named(String),
-    /// Those that a selector selects.
+    /// Objects by label selector.
     Selected(Selector),
 }
 
-/// What becomes of requests when there are no parameters.
+/// The action if the parameters do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotFound {
-    /// The binding does not hold.
+    /// The binding does not apply.
     Allow,
-    /// They are refused.
+    /// The request is refused.
     Deny,
 }
 
 impl Binding {
-    /// Reads a binding, which is valid.
+    /// Parses a valid binding.
     pub fn read(object: &Object) -> Self {
         let spec = |path: &[&str]| value(object, &[&["spec"], path].concat()).and_then(Value::as_object);
         Self {
@@ -83,7 +83,7 @@ impl ParamRef {
         Self { namespace: text(reference, &["namespace"]).to_owned(), of, not_found }
     }
 
-    /// Why there are no parameters, where that refuses a request.
+    /// The reason why missing parameters refuse a request, if they do.
     pub fn missing(&self) -> Option<&'static str> {
         match self.not_found {
             NotFound::Allow => None,

@@ -1,4 +1,4 @@
-//! From the expressions of a policy to programs.
+//! Compiles the expressions of a policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use model::error::FieldError;
 
 use super::environment::{Objects, RESOURCE_CHECK, VARIABLES, environment};
 
-/// What an expression may come to.
+/// The type that an expression must return.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
-    /// Whether something holds.
+    /// A condition.
     Bool,
-    /// What is said.
+    /// A message.
     Text,
-    /// What is noted, or nothing.
+    /// A message or annotation, or null.
     TextOrNull,
-    /// Anything.
+    /// Any type.
     Anything,
-    /// A configuration that is applied.
+    /// A configuration to apply.
     Configuration,
-    /// The operations of a JSON patch.
+    /// JSON patch operations.
     Operations,
 }
 
-/// What an expression can name beside what all can.
+/// Optional variables of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Whether it may ask what the caller may do.
+    /// Whether `authorizer` is available.
     pub has_authorizer: bool,
 }
 
-/// Why an expression is refused.
+/// The reason why an expression does not compile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unusable {
-    /// In words.
+    /// The message.
     pub detail: String,
-    /// Whether the expression is fine, and only cannot be run.
+    /// Whether the expression is valid but its program cannot be built.
     is_internal: bool,
 }
 
 impl Unusable {
-    /// As an error about the field of the expression, of which `shown` is what messages show.
+    /// As a field error of the expression, with `shown` as its value.
     pub fn at(self, path: impl Into<String>, shown: &str) -> FieldError {
         match self.is_internal {
             true => FieldError::internal(path, self.detail),
@@ -76,7 +76,7 @@ impl Wanted {
     }
 }
 
-/// A type by its full name.
+/// The full name of a type.
 pub fn type_name(ty: &Type) -> String {
     match ty {
         Type::Wrapper(inner) => format!("wrapper({})", type_name(inner)),
@@ -91,17 +91,17 @@ pub fn type_name(ty: &Type) -> String {
     }
 }
 
-/// Compiles the expressions of one policy: each variable is known to those that come after it.
+/// Compiles the expressions of one policy: later expressions can use earlier variables.
 pub struct Composer {
     objects: Objects,
-    /// The type of `variables`; nothing where there can be none.
+    /// The type of `variables`; `None` if the policy supports none.
     variables: Option<Arc<ObjectType>>,
-    /// Whether the authorizer knows the resource of the request.
+    /// Whether `authorizer.requestResource` is available.
     has_resource_check: bool,
 }
 
 impl Composer {
-    /// For a policy, with variables or without. Objects are of any type.
+    /// A composer for a policy, with or without variables. Objects have dynamic types.
     pub fn new(has_params: bool, has_variables: bool) -> Self {
         let params = has_params.then_some(Type::Dyn);
         let objects = Objects { object: Type::Dyn, params };
@@ -109,12 +109,12 @@ impl Composer {
         Self { objects, variables, has_resource_check: true }
     }
 
-    /// For a check of types: objects and parameters are of these, and there are always variables.
+    /// A composer for type checks: objects and parameters have these types, and variables are available.
     pub(super) fn typed(objects: Objects) -> Self {
         Self { objects, variables: Some(no_variables()), has_resource_check: false }
     }
 
-    /// What is wrong with an expression as far as types go; what it comes to does not matter.
+    /// The type errors of an expression; its return type does not matter.
     pub(super) fn issues(&self, source: &str) -> Option<String> {
         match self.env(Options { has_authorizer: true }, false).compile(source) {
             Err(CompileError::Issues(issues)) => Some(issues.to_string()),
@@ -133,7 +133,7 @@ impl Composer {
         }
     }
 
-    /// The program of an expression, or why there is none.
+    /// Compiles an expression.
     pub fn compile(&self, source: &str, options: Options, wanted: Wanted) -> Result<Program, Unusable> {
         let is_patching = matches!(wanted, Wanted::Configuration | Wanted::Operations);
         let program = self.env(options, is_patching).compile(source).map_err(|error| match error {
@@ -148,7 +148,7 @@ impl Composer {
         Ok(program)
     }
 
-    /// The same for a variable, which later expressions can name whether it compiles or not.
+    /// Compiles a variable. Later expressions can name it even if it does not compile.
     pub fn variable(&mut self, name: &str, source: &str) -> Result<Program, Unusable> {
         let options = Options { has_authorizer: true };
         let compiled = self.compile(source, options, Wanted::Anything);
@@ -161,12 +161,12 @@ impl Composer {
     }
 }
 
-/// The type of `variables` before the first one.
+/// The type of `variables` without any.
 fn no_variables() -> Arc<ObjectType> {
     Arc::new(ObjectType { name: "kubernetes.variables".into(), fields: BTreeMap::new() })
 }
 
-/// The type as which a variable is known to others: of objects nothing is known.
+/// The type that other expressions see of a variable: objects become dynamic.
 fn known_type(ty: &Type) -> Type {
     match ty {
         Type::Bool

@@ -7,22 +7,22 @@ use model::object::{maps, text};
 use super::compile::{Composer, Options, Wanted};
 use super::evaluate::{Activation, CONDITIONS_BUDGET, Expression, Input, Variables};
 
-/// Conditions without which a policy does not judge, or a webhook is not called.
+/// Compiled match conditions: all must hold for a policy to apply or a webhook to be called.
 #[derive(Default)]
 pub struct Conditions(Vec<Expression>);
 
 impl Conditions {
-    /// Compiles the conditions of a webhook, which are valid.
+    /// Compiles the valid match conditions of a webhook.
     pub fn of_webhook(webhook: &Object) -> Self {
         Self::compile(webhook, &Composer::new(false, false))
     }
 
-    /// Whether there are none.
+    /// Whether there are no conditions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a webhook is called; an error if that cannot be said and its failures are not to be ignored.
+    /// Whether a webhook is called; an error if a condition fails to evaluate and its failure policy is `Fail`.
     pub fn hold_for_webhook(&self, input: &Input<'_>, ignores_failures: bool) -> Result<bool, String> {
         self.hold(input, &Variables::default(), ignores_failures)
     }
@@ -36,7 +36,7 @@ impl Conditions {
         Self(all.collect())
     }
 
-    /// Whether all hold; an error if that cannot be said. One that does not hold outweighs errors.
+    /// Whether all conditions hold. One that is false takes precedence over errors.
     pub(super) fn hold(
         &self,
         input: &Input<'_>,
@@ -46,7 +46,7 @@ impl Conditions {
         if self.0.is_empty() {
             return Ok(true);
         }
-        // Conditions are not told of the namespace.
+        // `namespaceObject` is not available to match conditions.
         let input = Input { namespace: None, ..*input };
         let activation = Activation::new(&input, variables, true);
         let mut budget = CONDITIONS_BUDGET;
@@ -65,13 +65,13 @@ impl Conditions {
         match errors.is_empty() {
             true => Ok(true),
             false if ignores_failures => Ok(false),
-            false => Err(together(errors)),
+            false => Err(joined_errors(errors)),
         }
     }
 }
 
-/// Several errors in one text; each is told once.
-fn together(mut errors: Vec<String>) -> String {
+/// Joins errors into one message, without duplicates.
+fn joined_errors(mut errors: Vec<String>) -> String {
     let mut seen = std::collections::BTreeSet::new();
     errors.retain(|error| seen.insert(error.clone()));
     match errors.as_slice() {

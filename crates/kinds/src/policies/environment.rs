@@ -1,4 +1,4 @@
-//! What expressions of policies can name, and of which types it is.
+//! The CEL environment of policies: variables and their types.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,9 +7,9 @@ use cel::{Declared, Env, Field, ListKind, ObjectType, Type};
 
 use crate::structural::rules::ENVIRONMENT;
 
-/// The variable of the object as it is written.
+/// The variable of the new object.
 pub const OBJECT: &str = "object";
-/// The variable of the object as it was.
+/// The variable of the old object.
 pub const OLD_OBJECT: &str = "oldObject";
 /// The variable of the request.
 pub const REQUEST: &str = "request";
@@ -17,27 +17,27 @@ pub const REQUEST: &str = "request";
 pub const PARAMS: &str = "params";
 /// The variable of the namespace.
 pub const NAMESPACE: &str = "namespaceObject";
-/// The variable that answers what the caller may do.
+/// The variable of authorization checks.
 pub const AUTHORIZER: &str = "authorizer";
-/// The variable that answers what the caller may do with the resource of the request.
+/// The variable of authorization checks for the resource of the request.
 pub const RESOURCE_CHECK: &str = "authorizer.requestResource";
-/// The variable of the variables of a policy.
+/// The variable that contains the variables of a policy.
 pub const VARIABLES: &str = "variables";
 
-/// What expressions have that say what becomes of an object.
+/// The environment of expressions that mutate objects.
 static PATCHING: LazyLock<Env> =
     LazyLock::new(|| Env::new(kubernetes::libraries().into_iter().chain([kubernetes::patch_library()])));
 
 static REQUEST_TYPE: LazyLock<Type> = LazyLock::new(request_type);
 static NAMESPACE_TYPE: LazyLock<Type> = LazyLock::new(namespace_type);
 
-/// The types of the objects that expressions see.
+/// The types of the objects in an environment.
 pub(super) struct Objects {
     pub object: Type,
     pub params: Option<Type>,
 }
 
-/// The names that all expressions have.
+/// The environment of an expression.
 pub(super) fn environment(objects: &Objects, has_authorizer: bool, is_patching: bool) -> Env {
     let base = if is_patching { &PATCHING } else { &ENVIRONMENT };
     let mut env = Env::clone(base)

@@ -1,5 +1,5 @@
-//! Runs the expressions of a policy over a request: variables are computed when they are first asked for, and everything is paid
-//! from one budget.
+//! Evaluates the expressions of a policy for a request: variables are computed lazily, and all costs count against one
+//! budget.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,38 +14,38 @@ use super::environment::{
     AUTHORIZER, NAMESPACE, OBJECT, OLD_OBJECT, PARAMS, REQUEST, RESOURCE_CHECK, VARIABLES,
 };
 
-/// What one expression may cost.
+/// The cost limit of one expression.
 const CALL_LIMIT: u64 = 1_000_000;
-/// What the expressions of one kind of a policy may cost together.
+/// The cost limit of all expressions of one kind in a policy.
 pub const BUDGET: u64 = 10_000_000;
-/// What the conditions of a policy may cost together.
+/// The cost limit of all match conditions of a policy.
 pub const CONDITIONS_BUDGET: u64 = BUDGET / 4;
-/// Variables that stand on a longer chain of others are computed after them, so that no chain is deep.
+/// Variables with a longer chain of dependencies have these computed first, so that the recursion stays shallow.
 const CHAIN_MAX: usize = 32;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What a policy looks at.
+/// The input of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The object as it is written; nothing where it is deleted.
+    /// The new object; `None` for a delete.
     pub object: Option<&'a Object>,
-    /// The object as it was; nothing where it is created.
+    /// The old object; `None` for a create.
     pub old_object: Option<&'a Object>,
     /// The request: [`super::request_value`].
     pub request: &'a Object,
-    /// The namespace; nothing for what is in none.
+    /// The namespace; `None` for a cluster-scoped object.
     pub namespace: Option<&'a Object>,
-    /// The parameters; nothing if the binding has none.
+    /// The parameters; `None` if the binding has none.
     pub params: Option<&'a Object>,
-    /// Who knows what the caller may do.
+    /// Decides authorization checks for the caller.
     pub authorizer: &'a Arc<dyn Authorizer>,
-    /// What the caller does, without its verb.
+    /// The resource of the request without the verb.
     pub resource_check: &'a ResourceCheck,
 }
 
-/// An expression, ready to run or not.
+/// An expression, or the reason why it does not compile.
 pub struct Expression {
     pub source: String,
     pub program: Result<Program, String>,
@@ -67,7 +67,7 @@ pub struct Variables {
 struct Variable {
     name: String,
     program: Result<Program, String>,
-    /// How many others are computed one inside the other for it.
+    /// The length of the longest chain of variables that it depends on.
     depth: usize,
 }
 
@@ -87,7 +87,7 @@ impl Variables {
     }
 }
 
-/// Nothing more may be run.
+/// The budget is exhausted.
 #[derive(Debug)]
 pub struct OutOfBudget;
 
@@ -97,13 +97,13 @@ impl std::fmt::Display for OutOfBudget {
     }
 }
 
-/// What the expressions of one kind see. Each variable is computed once for all of them.
+/// The activation of all expressions of one kind. Each variable is computed once.
 pub struct Activation<'a> {
     input: &'a Input<'a>,
     variables: &'a Variables,
     has_authorizer: bool,
     computed: RefCell<Vec<Option<cel::Result<Value<'a>>>>>,
-    /// Variables from this on cannot be used: they are declared behind the one that is computed.
+    /// Only variables before this index are visible: the variable being computed may use no later ones.
     below: Cell<usize>,
     cost: Cell<u64>,
 }
@@ -121,7 +121,7 @@ impl<'a> Activation<'a> {
         }
     }
 
-    /// Runs an expression; what it says, or what is wrong with it in words.
+    /// Evaluates an expression; the error is its message.
     pub fn run(
         &self,
         expression: &'a Expression,
@@ -181,8 +181,8 @@ impl<'a> Activation<'a> {
             .map_err(|error| Error::new(format!("composited variable \"{name}\" fails to evaluate: {error}")))
     }
 
-    /// Computes what a variable stands on, the first first, as long as it can be paid for. What fails is kept, and fails
-    /// again for whoever uses it.
+    /// Computes the dependencies of a variable in order, within the budget. An error is cached, and returned to every
+    /// expression that uses the variable.
     fn compute_before(&self, index: usize) {
         let mut needed = vec![false; index];
         self.mark(index, &mut needed);
@@ -196,7 +196,7 @@ impl<'a> Activation<'a> {
         }
     }
 
-    /// Marks what a variable stands on.
+    /// Marks the dependencies of a variable.
     fn mark(&self, index: usize, needed: &mut [bool]) {
         let mut open = vec![index];
         while let Some(at) = open.pop() {
@@ -210,7 +210,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// A part of the request as expressions see it: of any type.
+/// An object as a CEL value of dynamic type.
 fn value<'a>(object: Option<&'a Object>) -> Value<'a> {
     match object {
         Some(entries) => Value::Map(Map::Json { entries, declared: Declared::dynamic() }),

@@ -1,24 +1,24 @@
-//! Which requests a policy or a binding is about.
+//! Match criteria of policies and bindings.
 
 use model::Object;
 use model::object::{entries, items, maps, text, texts};
 use model::selector::{Requirement, Selector, Target as Of, Test};
 use serde_json::Value;
 
-/// A request as rules look at it.
+/// The attributes of a request that rules match.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
-    /// What the request names.
+pub struct MatchAttributes<'a> {
+    /// The resource of the request.
     pub resource: MatchedResource<'a>,
-    /// The same objects under other names.
+    /// Equivalent resources in other groups and versions.
     pub equivalents: &'a [MatchedResource<'a>],
-    /// The part of the object; empty for all of it.
+    /// The subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// The namespace; empty for what is in none.
+    /// The namespace; empty for a cluster-scoped object.
     pub namespace: &'a str,
     /// The name; may be empty.
     pub name: &'a str,
-    /// `CREATE` and its kin.
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
     pub operation: &'a str,
 }
 
@@ -33,18 +33,18 @@ pub struct MatchedResource<'a> {
     pub plural: &'a str,
 }
 
-/// What rules make of a request.
+/// The result of matching rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matched {
-    /// They are not about it.
+    /// No rule matches.
     No,
-    /// They are, as the request names it.
+    /// A rule matches the resource of the request.
     Named,
-    /// They are, as one of the equivalents by its position.
+    /// A rule matches an equivalent resource, by its index.
     Equivalent(usize),
 }
 
-/// What a policy or a binding says about the requests that it is about.
+/// The parsed match criteria of a policy or binding.
 #[derive(Debug, Default)]
 pub struct Criteria {
     rules: Vec<Rule>,
@@ -61,18 +61,18 @@ struct Rule {
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
-    scope: Scope,
+    scope: RuleScope,
 }
 
 #[derive(Debug, PartialEq)]
-enum Scope {
+enum RuleScope {
     All,
     Cluster,
     Namespaced,
 }
 
 impl Criteria {
-    /// Reads what the object at hand says; it is valid.
+    /// Parses valid match criteria.
     pub fn read(resources: &Object) -> Self {
         let rules = |field: &str| maps(resources, &[field]).map(|(_, rule)| Rule::read(rule)).collect();
         Self {
@@ -84,8 +84,8 @@ impl Criteria {
         }
     }
 
-    /// What the rules make of a request; selectors are not asked.
-    pub fn rules(&self, target: &Target<'_>) -> Matched {
+    /// Matches the rules, but not the selectors.
+    pub fn rules(&self, target: &MatchAttributes<'_>) -> Matched {
         if self.matched(&self.excluded, target) != Matched::No {
             return Matched::No;
         }
@@ -95,7 +95,7 @@ impl Criteria {
         self.matched(&self.rules, target)
     }
 
-    fn matched(&self, rules: &[Rule], target: &Target<'_>) -> Matched {
+    fn matched(&self, rules: &[Rule], target: &MatchAttributes<'_>) -> Matched {
         if rules.iter().any(|rule| rule.matches(target, target.resource)) {
             return Matched::Named;
         }
@@ -111,7 +111,7 @@ impl Criteria {
         others.map_or(Matched::No, Matched::Equivalent)
     }
 
-    /// Whether it depends on the labels of the namespace.
+    /// Whether the criteria select namespaces by label.
     pub fn selects_namespaces(&self) -> bool {
         !self.namespaces.is_empty()
     }
@@ -121,7 +121,7 @@ impl Criteria {
         selects(&self.namespaces, labels)
     }
 
-    /// Whether an object, as it is written or as it was, is selected.
+    /// Whether the new or the old object is selected.
     pub fn selects_object(&self, new: Option<&Object>, old: Option<&Object>) -> bool {
         let is_selected = |object: &Object| {
             let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
@@ -141,22 +141,22 @@ impl Rule {
             versions: list("apiVersions"),
             resources: list("resources"),
             scope: match text(rule, &["scope"]) {
-                "Cluster" => Scope::Cluster,
-                "Namespaced" => Scope::Namespaced,
-                _ => Scope::All,
+                "Cluster" => RuleScope::Cluster,
+                "Namespaced" => RuleScope::Namespaced,
+                _ => RuleScope::All,
             },
         }
     }
 
-    fn matches(&self, target: &Target<'_>, resource: MatchedResource<'_>) -> bool {
+    fn matches(&self, target: &MatchAttributes<'_>, resource: MatchedResource<'_>) -> bool {
         let among = |list: &[String], found: &str| list.iter().any(|item| item == "*" || item == found);
-        // A namespace is in none, though requests for one name it as if it were.
+        // A Namespace is cluster-scoped, though requests for one have its name as their namespace.
         let is_cluster =
             target.namespace.is_empty() || (resource.group.is_empty() && resource.plural == "namespaces");
         let fits_scope = match self.scope {
-            Scope::All => true,
-            Scope::Cluster => is_cluster,
-            Scope::Namespaced => !is_cluster,
+            RuleScope::All => true,
+            RuleScope::Cluster => is_cluster,
+            RuleScope::Namespaced => !is_cluster,
         };
         fits_scope
             && among(&self.operations, target.operation)
@@ -170,7 +170,7 @@ impl Rule {
     }
 }
 
-/// A label selector of an object, which is valid; none selects everything.
+/// A valid label selector; `None` selects everything.
 pub(super) fn selector(selector: Option<&Value>) -> Selector {
     let Some(selector) = selector.and_then(Value::as_object) else { return Selector::default() };
     let requirement = |key: &str, test: Test| Requirement { target: Of::Label, key: key.to_owned(), test };

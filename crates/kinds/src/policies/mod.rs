@@ -1,7 +1,7 @@
-//! Admission policies: rules about requests in the expression language.
+//! Admission policies: CEL rules about requests.
 //!
-//! A policy is compiled once ([`ValidatingPolicy`], [`MutatingPolicy`]); a binding says where it holds ([`Binding`]). What
-//! they look at comes as an [`Input`]; what they need from elsewhere, such as parameters, is for the caller to find.
+//! A policy is compiled once ([`ValidatingPolicy`], [`MutatingPolicy`]); a [`Binding`] selects its requests and
+//! parameters. Policies evaluate an [`Input`]; the caller provides it, including parameters and the namespace.
 
 mod binding;
 mod compile;
@@ -26,8 +26,8 @@ pub use binding::{Binding, NotFound, ParamRef, Params};
 pub(crate) use compile::{Composer, Options, Wanted, type_name};
 pub use conditions::Conditions;
 pub use evaluate::Input;
-pub use matching::{Criteria, Matched, MatchedResource, Target};
-pub use mutating::{Change, MutatingPolicy, apply_operations};
+pub use matching::{Criteria, MatchAttributes, Matched, MatchedResource};
+pub use mutating::{MutatingPolicy, MutationResult, apply_operations};
 pub use request::{Caller, RequestFacts, Resource, request_value};
 pub use schema_types::{builtin_type, custom_type};
 pub use type_check::{ExpressionWarning, Kinds, TypedKind, checked_status, type_check};

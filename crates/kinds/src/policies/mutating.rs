@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicy: what it makes of an object.
+//! MutatingAdmissionPolicy: compilation and evaluation.
 
 use cel::{Map, Value as CelValue};
 use model::Object;
@@ -13,17 +13,17 @@ use super::matching::Criteria;
 use super::validating::{param_kind, variables};
 use crate::patch::json;
 
-/// A policy that changes objects, compiled.
+/// A compiled MutatingAdmissionPolicy.
 pub struct MutatingPolicy {
     /// Its name.
     pub name: String,
-    /// The kind of its parameters: version with group, and kind.
+    /// `apiVersion` and kind of its parameters.
     pub param_kind: Option<(String, String)>,
-    /// Which requests it changes.
+    /// The requests that it mutates.
     pub criteria: Criteria,
-    /// Whether requests that it cannot change are allowed as they are.
+    /// Whether its failure policy is `Ignore`.
     pub ignores_failures: bool,
-    /// Whether it looks again at what others change after it.
+    /// Whether it is called again after other mutations.
     pub is_reinvoked: bool,
     conditions: Conditions,
     variables: Variables,
@@ -35,17 +35,17 @@ struct Mutation {
     is_patch: bool,
 }
 
-/// What is done to an object.
+/// A mutation of an object.
 #[derive(Debug, PartialEq)]
-pub enum Change {
-    /// A configuration is applied to it: [`crate::apply::merge_configuration`].
+pub enum MutationResult {
+    /// A configuration to apply: [`crate::apply::merge_configuration`].
     Configuration(Object),
-    /// It is patched: [`apply_operations`].
+    /// JSON patch operations: [`apply_operations`].
     Operations(Vec<Value>),
 }
 
 impl MutatingPolicy {
-    /// Compiles a policy, which is valid. What does not compile fails when it is run.
+    /// Compiles a valid policy. An expression that does not compile fails at evaluation.
     pub fn compile(object: &Object) -> Self {
         let nothing = Object::new();
         let spec = value(object, &["spec"]).and_then(Value::as_object).unwrap_or(&nothing);
@@ -77,24 +77,24 @@ impl MutatingPolicy {
         }
     }
 
-    /// Whether the policy changes this request; an error if that cannot be said.
+    /// Whether the match conditions of the policy hold.
     ///
     /// # Errors
-    /// What is wrong with its conditions.
+    /// The error of its match conditions.
     pub fn is_about(&self, input: &Input<'_>) -> Result<bool, String> {
         self.conditions.hold(input, &self.variables, self.ignores_failures)
     }
 
-    /// How many changes it makes, one after the other.
+    /// The number of its mutations, which are applied in order.
     pub fn changes(&self) -> usize {
         self.mutations.len()
     }
 
-    /// One of its changes, of the object as those before it have left it.
+    /// Evaluates one mutation on the object that the previous ones left.
     ///
     /// # Errors
-    /// Why the expression comes to nothing that can be done.
-    pub fn change(&self, index: usize, input: &Input<'_>) -> Result<Change, String> {
+    /// The reason why the expression fails or returns no mutation.
+    pub fn change(&self, index: usize, input: &Input<'_>) -> Result<MutationResult, String> {
         let Mutation { expression, is_patch } = &self.mutations[index];
         if let Err(problem) = &expression.program {
             return Err(problem.clone());
@@ -103,8 +103,8 @@ impl MutatingPolicy {
         let mut budget = BUDGET;
         let made = activation.run(expression, &mut budget).map_err(|out| out.to_string())??;
         match is_patch {
-            true => operations(&made).map(Change::Operations),
-            false => configuration(&made).map(Change::Configuration),
+            true => operations(&made).map(MutationResult::Operations),
+            false => configuration(&made).map(MutationResult::Configuration),
         }
     }
 }
@@ -117,7 +117,7 @@ fn configuration(made: &CelValue<'_>) -> Result<Object, String> {
     }
 }
 
-/// The operations that an expression made, as a JSON patch has them.
+/// The operations that an expression returned, as JSON patch.
 fn operations(made: &CelValue<'_>) -> Result<Vec<Value>, String> {
     let list = made.as_list().map_err(|error| error.to_string())?;
     let operations = (0..list.len()).filter_map(|index| list.get(index));
@@ -136,14 +136,14 @@ fn operations(made: &CelValue<'_>) -> Result<Vec<Value>, String> {
     operations.map(operation).collect()
 }
 
-/// Objects have to be of the types that their places are called.
+/// Checks that the type names of objects match their path.
 fn check_names(value: &CelValue<'_>, path: &str) -> Result<(), String> {
     let mut wrong = Vec::new();
-    collect_wrong_names(value, path, &mut wrong);
+    collect_name_errors(value, path, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", wrong.join("\n"))) }
 }
 
-fn collect_wrong_names(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>) {
+fn collect_name_errors(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>) {
     match value {
         CelValue::Map(Map::Made { name, entries }) => {
             if *name != path {
@@ -153,25 +153,25 @@ fn collect_wrong_names(value: &CelValue<'_>, path: &str, wrong: &mut Vec<String>
                 ));
             }
             for (key, value) in entries.iter() {
-                collect_wrong_names(value, &format!("{path}.{key}"), wrong);
+                collect_name_errors(value, &format!("{path}.{key}"), wrong);
             }
         }
         CelValue::Map(Map::Owned(entries)) => {
-            entries.values().for_each(|value| collect_wrong_names(value, path, wrong));
+            entries.values().for_each(|value| collect_name_errors(value, path, wrong));
         }
         CelValue::List(list) => {
             for item in (0..list.len()).filter_map(|index| list.get(index)?.ok()) {
-                collect_wrong_names(&item, path, wrong);
+                collect_name_errors(&item, path, wrong);
             }
         }
         _ => {}
     }
 }
 
-/// Patches an object; one with a test that fails stays as it is.
+/// Patches an object; `None` if a `test` operation fails.
 ///
 /// # Errors
-/// An operation cannot be done.
+/// An operation fails.
 pub fn apply_operations(object: &Value, operations: &[Value]) -> Result<Option<Value>, String> {
     let mut patched = object.clone();
     for operation in operations {

@@ -1,18 +1,18 @@
-//! The request as expressions see it.
+//! The variable `request` of policies.
 
 use model::Object;
 use serde_json::{Map, Value, json};
 
-/// Who makes a request.
+/// The user of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The user name.
     pub name: &'a str,
-    /// What tells users of one name apart; may be empty.
+    /// The unique ID; may be empty.
     pub uid: &'a str,
     /// The groups.
     pub groups: &'a [String],
-    /// What else is known of the user, as a map of lists.
+    /// The extra fields of the user, as a map of lists.
     pub extra: &'a Object,
 }
 
@@ -29,34 +29,34 @@ pub struct Resource<'a> {
     pub plural: &'a str,
 }
 
-/// What is known of a request.
+/// The attributes of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestFacts<'a> {
-    /// The kind of what is written, as the policy names it.
+    /// The kind of the object, in the version that the policy matches.
     pub kind: Resource<'a>,
-    /// Where it is written, as the policy names it.
+    /// The resource, in the version that the policy matches.
     pub resource: Resource<'a>,
-    /// The kind as the client names it.
+    /// The kind in the version of the request.
     pub requested_kind: Resource<'a>,
-    /// Where it is written, as the client names it.
+    /// The resource in the version of the request.
     pub requested: Resource<'a>,
-    /// The part of the object; empty for all of it.
+    /// The subresource; empty for the object itself.
     pub subresource: &'a str,
     /// The name; may be empty.
     pub name: &'a str,
-    /// The namespace; empty for what is in none.
+    /// The namespace; empty for a cluster-scoped object.
     pub namespace: &'a str,
-    /// `CREATE` and its kin.
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
     pub operation: &'a str,
-    /// Who makes it.
+    /// The user.
     pub caller: Caller<'a>,
-    /// Whether nothing is kept of it.
+    /// Whether the request is a dry run.
     pub is_dry_run: bool,
     /// The options of the request, with kind and version.
     pub options: Option<&'a Value>,
 }
 
-/// The value of the variable `request`. What is empty is not there.
+/// The value of the variable `request`. Empty fields are omitted.
 pub fn request_value(facts: &RequestFacts<'_>) -> Object {
     let kind = |of: &Resource<'_>| json!({"group": of.group, "version": of.version, "kind": of.kind});
     let resource =

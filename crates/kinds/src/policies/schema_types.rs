@@ -1,4 +1,4 @@
-//! Types of the expression language for objects that a schema describes.
+//! CEL types of objects, derived from their schemas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ fn field(name: &str, declared: Declared) -> Field {
     Field { json_name: name.into(), declared: Arc::new(declared) }
 }
 
-/// Types of the table, each with the name of its place.
+/// Types of the schema table, named by their path.
 struct Types<'s> {
     schema: &'s Schema,
-    /// The types around the one at hand: nothing is known of one that is in itself.
+    /// The types that enclose the present one: a recursive type becomes dynamic.
     open: Vec<TypeId>,
 }
 
@@ -52,7 +52,7 @@ impl Types<'_> {
         fields
     }
 
-    /// What expressions know of a value; nothing where its schema has no type, which hides it.
+    /// The CEL type of a value; `None` if its schema has no type, which hides the field.
     fn shape(&mut self, shape: &Shape, name: &str) -> Option<Declared> {
         Some(match shape {
             Shape::String { .. } => Declared::scalar(Type::String),

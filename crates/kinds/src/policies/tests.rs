@@ -1,4 +1,4 @@
-//! Policies over requests.
+//! Evaluation of policies.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use model::Object;
 use serde_json::{Value, json};
 
 use super::{
-    Binding, Caller, Change, Conditions, Criteria, Denial, Input, Judgement, Matched, MatchedResource,
-    MutatingPolicy, RequestFacts, Resource, Target, ValidatingPolicy, Verdict, apply_operations,
-    request_value,
+    Binding, Caller, Conditions, Criteria, Denial, Input, Judgement, MatchAttributes, Matched,
+    MatchedResource, MutatingPolicy, MutationResult, RequestFacts, Resource, ValidatingPolicy, Verdict,
+    apply_operations, request_value,
 };
 
 fn object(value: Value) -> Object {
@@ -72,8 +72,8 @@ fn messages(spec: Value) -> Vec<String> {
     judge_with(&policy(spec), None).denials.into_iter().map(|denial| denial.message).collect()
 }
 
-/// What a policy with one validation says.
-fn said(expression: &str) -> Vec<String> {
+/// The messages of a policy with one validation.
+fn messages_of(expression: &str) -> Vec<String> {
     messages(json!({"validations": [{"expression": expression}]}))
 }
 
@@ -89,12 +89,12 @@ fn expressions_see_the_request() {
         "authorizer.group('').resource('pods').check('get').allowed()",
         "!authorizer.requestResource.check('delete').allowed()",
     ] {
-        assert_eq!(said(holds), Vec::<String>::new(), "{holds}");
+        assert_eq!(messages_of(holds), Vec::<String>::new(), "{holds}");
     }
 }
 
 #[test]
-fn a_failing_validation_has_a_message() {
+fn a_failed_validation_has_a_message() {
     let with = |more: Value| {
         let mut validation = json!({"expression": " object.data.n == '2' "});
         validation.as_object_mut().unwrap().extend(object(more));
@@ -107,7 +107,7 @@ fn a_failing_validation_has_a_message() {
         assert_eq!(with(json!({"message": "said", "messageExpression": useless})), ["said"], "{useless}");
     }
     assert_eq!(
-        said("object.data.m == '2'"),
+        messages_of("object.data.m == '2'"),
         ["expression 'object.data.m == '2'' resulted in error: no such key: m"]
     );
     let spec = json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.data.m == '2'"}]});
@@ -115,7 +115,7 @@ fn a_failing_validation_has_a_message() {
 }
 
 #[test]
-fn variables_are_computed_once_when_they_are_needed() {
+fn variables_are_computed_lazily_and_once() {
     let spec = |validation: &str| {
         json!({
             "variables": [
@@ -136,7 +136,7 @@ fn variables_are_computed_once_when_they_are_needed() {
 }
 
 #[test]
-fn long_chains_of_variables_are_no_danger() {
+fn long_chains_of_variables_do_not_overflow_the_stack() {
     let link = |index: usize| match index {
         0 => json!({"name": "v0", "expression": "1"}),
         _ => json!({"name": format!("v{index}"), "expression": format!("variables.v{} + 1", index - 1)}),
@@ -151,11 +151,11 @@ fn long_chains_of_variables_are_no_danger() {
 }
 
 #[test]
-fn costs_have_limits() {
+fn costs_are_limited() {
     let expensive = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, \
                      [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, f >= 0))))))";
     assert_eq!(
-        said(expensive),
+        messages_of(expensive),
         [format!(
             "expression '{expensive}' resulted in error: operation cancelled: actual cost limit exceeded"
         )]
@@ -168,7 +168,7 @@ fn costs_have_limits() {
 }
 
 #[test]
-fn conditions_decide_whether_a_policy_judges() {
+fn match_conditions_decide_whether_a_policy_applies() {
     let spec = |conditions: &[&str], policy: &str| {
         let conditions: Vec<Value> =
             conditions.iter().map(|source| json!({"name": source, "expression": source})).collect();
@@ -188,7 +188,7 @@ fn conditions_decide_whether_a_policy_judges() {
 }
 
 #[test]
-fn parameters_and_annotations() {
+fn parameters_and_audit_annotations_are_evaluated() {
     let policy = policy(json!({
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "validations": [{"expression": "params == null || params.data.max == '2'", "reason": "Forbidden"}],
@@ -210,7 +210,7 @@ fn parameters_and_annotations() {
 }
 
 #[test]
-fn bindings_say_what_becomes_of_it() {
+fn bindings_select_the_actions() {
     let policy = policy(json!({"validations": [{"expression": "false", "message": "no"}]}));
     let binding = |actions: Value| {
         Binding::read(&object(json!({
@@ -238,7 +238,7 @@ fn bindings_say_what_becomes_of_it() {
 fn rules_match_requests() {
     let resource = |group, version, plural| MatchedResource { group, version, plural };
     let equivalents = [resource("apps", "v1", "deployments"), resource("apps", "v1beta1", "deployments")];
-    let target = Target {
+    let target = MatchAttributes {
         resource: equivalents[0],
         equivalents: &equivalents,
         subresource: "",
@@ -275,7 +275,7 @@ fn rules_match_requests() {
     assert!(!selecting.selects_object(Some(&Object::new()), None));
 }
 
-fn changed(mutation: Value, written: &Value) -> Result<Change, String> {
+fn changed(mutation: Value, written: &Value) -> Result<MutationResult, String> {
     let policy = MutatingPolicy::compile(&object(json!({
         "metadata": {"name": "m"},
         "spec": {"variables": [{"name": "n", "expression": "object.spec.replicas + 1"}], "mutations": [mutation]}})));
@@ -296,7 +296,7 @@ fn changed(mutation: Value, written: &Value) -> Result<Change, String> {
 }
 
 #[test]
-fn expressions_make_configurations() {
+fn expressions_return_apply_configurations() {
     let apply = |source: &str| {
         let mutation =
             json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": source}});
@@ -307,12 +307,12 @@ fn expressions_make_configurations() {
             "Object{spec: Object.spec{replicas: variables.n, template: Object.spec.template{spec: \
                Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'a'}]}}}}"
         ),
-        Ok(Change::Configuration(object(json!({
+        Ok(MutationResult::Configuration(object(json!({
             "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "a"}]}}}}))))
     );
     assert_eq!(
         apply("Object{metadata: Object.metadata{labels: {'a': 'b'}, ?annotations: optional.none()}}"),
-        Ok(Change::Configuration(object(json!({"metadata": {"labels": {"a": "b"}}}))))
+        Ok(MutationResult::Configuration(object(json!({"metadata": {"labels": {"a": "b"}}}))))
     );
     assert_eq!(
         apply("Object{spec: Object.wrong{}}"),
@@ -330,11 +330,13 @@ fn expressions_make_configurations() {
 }
 
 #[test]
-fn expressions_make_patches() {
+fn expressions_return_json_patches() {
     let written = json!({"spec": {"replicas": 1}});
     let patch = |source: &str| {
         let mutation = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": source}});
-        let Change::Operations(operations) = changed(mutation, &written)? else { panic!("is a patch") };
+        let MutationResult::Operations(operations) = changed(mutation, &written)? else {
+            panic!("is a patch")
+        };
         apply_operations(&written, &operations)
     };
     assert_eq!(

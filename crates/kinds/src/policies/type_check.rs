@@ -1,4 +1,5 @@
-//! What the types of the resources of a policy say about its expressions, once that is known: warnings for its status.
+//! Type checks of a ValidatingAdmissionPolicy's expressions against the resources that it matches: the warnings of its
+//! status.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::compile::Composer;
 use super::environment::Objects;
 use super::validating::{param_kind, variables};
 
-/// As many types of one rule are looked at.
+/// The most types of one rule that are checked.
 const TYPES_MAX: usize = 10;
 
 /// A kind, and the type of its objects.
@@ -23,7 +24,7 @@ pub struct TypedKind {
     pub object: Type,
 }
 
-/// Who knows the kinds that a server serves.
+/// Looks up the kinds that a server serves.
 pub trait Kinds {
     /// The kind of a resource by group, version and plural.
     fn of_resource(&self, group: &str, version: &str, plural: &str) -> Option<TypedKind>;
@@ -35,14 +36,14 @@ pub trait Kinds {
 /// A warning about an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionWarning {
-    /// Where the expression is.
+    /// The path of the expression.
     pub field_ref: String,
-    /// What is wrong with it, for each kind.
+    /// The type errors for each kind.
     pub warning: String,
 }
 
-/// What is wrong with the expressions of a ValidatingAdmissionPolicy as far as types go. Types are looked at only where rules
-/// name them, one by one.
+/// The type errors of the expressions of a ValidatingAdmissionPolicy. Only resources that rules name without wildcards
+/// are checked.
 pub fn type_check(policy: &Object, kinds: &dyn Kinds) -> Vec<ExpressionWarning> {
     let nothing = Object::new();
     let spec = value(policy, &["spec"]).and_then(Value::as_object).unwrap_or(&nothing);
@@ -55,7 +56,7 @@ pub fn type_check(policy: &Object, kinds: &dyn Kinds) -> Vec<ExpressionWarning> 
         .map(|((group, version, kind), object)| {
             let mut composer = Composer::typed(Objects { object, params: params.clone() });
             for (name, source) in variables(spec) {
-                // One that does not compile is of any type to those after it.
+                // A variable that does not compile is dynamic in later expressions.
                 drop(composer.variable(name, source));
             }
             (format!("{group}/{version}, Kind={kind}"), composer)
@@ -81,7 +82,7 @@ pub fn type_check(policy: &Object, kinds: &dyn Kinds) -> Vec<ExpressionWarning> 
     warnings
 }
 
-/// The status of a policy whose types were checked.
+/// The status of a policy after a type check.
 pub fn checked_status(policy: &Object, warnings: &[ExpressionWarning]) -> Value {
     let generation = value(policy, &["metadata", "generation"]).cloned().unwrap_or_default();
     let shown =
@@ -91,10 +92,10 @@ pub fn checked_status(policy: &Object, warnings: &[ExpressionWarning]) -> Value 
     json!({"observedGeneration": generation, "typeChecking": checking})
 }
 
-/// Group, version and kind, by which types are in order.
+/// Group, version and kind: the sort key of types.
 type Named = (String, String, String);
 
-/// The kinds that rules name without stars, with the types of their objects.
+/// The kinds that rules name without wildcards, with the types of their objects.
 fn kinds_of_rules(spec: &Object, kinds: &dyn Kinds) -> BTreeMap<Named, Type> {
     let mut found = BTreeMap::new();
     for (_, rule) in maps(spec, &["matchConstraints", "resourceRules"]) {
@@ -113,7 +114,7 @@ fn kinds_of_rules(spec: &Object, kinds: &dyn Kinds) -> BTreeMap<Named, Type> {
     found
 }
 
-/// The resources that a rule names; nothing if a star stands for groups or versions.
+/// The resources that a rule names; empty if groups or versions have a wildcard.
 fn named_resources(rule: &Object) -> Vec<(&str, &str, &str)> {
     let sorted = |field: &str| {
         let mut list = texts(rule, &[field]);

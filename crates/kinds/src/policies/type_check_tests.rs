@@ -1,4 +1,4 @@
-//! What a check of types says.
+//! Warnings of type checks.
 
 use cel::Type;
 use model::Object;
@@ -40,7 +40,7 @@ fn warned(rule: Value, more: Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn unknown_fields_and_wrong_types_are_warned_about() {
+fn unknown_fields_and_wrong_types_get_warnings() {
     let wrong = json!({"validations": [
         {"expression": "object.spec.replicas > 1 && object.metadata.name.startsWith('a')"},
         {"expression": "object.spec.replica > 1", "messageExpression": "object.spec.replicas"},
@@ -74,7 +74,7 @@ fn unknown_fields_and_wrong_types_are_warned_about() {
 }
 
 #[test]
-fn every_kind_that_a_rule_names_is_looked_at() {
+fn every_kind_that_a_rule_names_is_checked() {
     let rule = json!({"apiGroups": ["apps", ""], "apiVersions": ["v1"], "resources": ["deployments", "pods", "pods/log"]});
     let [(_, warning)] =
         &warned(rule, json!({"validations": [{"expression": "has(object.spec.nodeName)"}]}))[..]

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy: what it says of a request, and what its bindings make of that.
+//! ValidatingAdmissionPolicy: compilation, evaluation, and the actions of its bindings.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use super::conditions::Conditions;
 use super::evaluate::{Activation, BUDGET, Expression, Input, OutOfBudget, Variables};
 use super::matching::Criteria;
 
-/// No message of an expression is longer.
+/// The longest message of an expression, in bytes.
 const MESSAGE_MAX: usize = 5 * 1024;
-/// No noted value is longer.
+/// The longest value of an audit annotation, in bytes.
 const ANNOTATION_MAX: usize = 10 * 1024;
 
-/// A policy that judges requests, compiled.
+/// A compiled ValidatingAdmissionPolicy.
 pub struct ValidatingPolicy {
     /// Its name.
     pub name: String,
-    /// The kind of its parameters: version with group, and kind.
+    /// `apiVersion` and kind of its parameters.
     pub param_kind: Option<(String, String)>,
-    /// Which requests it judges.
+    /// The requests that it validates.
     pub criteria: Criteria,
-    /// Whether requests that it cannot judge are allowed.
+    /// Whether its failure policy is `Ignore`.
     pub ignores_failures: bool,
     pub(super) conditions: Conditions,
     pub(super) variables: Variables,
@@ -41,29 +41,29 @@ struct Validation {
     reason: Option<String>,
 }
 
-/// What a policy says of a request.
+/// The result of a policy for a request.
 #[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Why it is refused.
+    /// The failed validations.
     pub denials: Vec<Denial>,
-    /// What is noted, by key.
+    /// Audit annotations by key.
     pub annotations: Vec<(String, String)>,
-    /// What of that could not be computed, where that refuses the request whatever the binding says.
+    /// Errors of audit annotations that refuse the request whatever the actions of the binding.
     pub failures: Vec<String>,
 }
 
-/// A validation that fails, or that cannot be evaluated.
+/// A validation that is false or fails to evaluate.
 #[derive(Debug, PartialEq)]
 pub struct Denial {
-    /// Which of the validations.
+    /// The index of the validation.
     pub index: usize,
-    /// What is said.
+    /// The message.
     pub message: String,
-    /// The reason of the answer; none if nobody gave one.
+    /// The reason of the response, if the validation has one.
     pub reason: Option<String>,
 }
 
-/// What is noted by key, and what could not be computed.
+/// Audit annotations by key, and the errors of those that failed.
 type Noted = (Vec<(String, String)>, Vec<String>);
 
 /// The kind of the parameters of a policy.
@@ -79,7 +79,7 @@ pub(super) fn variables(spec: &Object) -> impl Iterator<Item = (&str, &str)> {
 }
 
 impl ValidatingPolicy {
-    /// Compiles a policy, which is valid. What does not compile fails when it is run.
+    /// Compiles a valid policy. An expression that does not compile fails at evaluation.
     pub fn compile(object: &Object) -> Self {
         let nothing = Object::new();
         let spec = value(object, &["spec"]).and_then(Value::as_object).unwrap_or(&nothing);
@@ -121,7 +121,7 @@ impl ValidatingPolicy {
         }
     }
 
-    /// What the policy says of a request.
+    /// Evaluates the policy for a request.
     pub fn judge(&self, input: &Input<'_>) -> Verdict {
         match self.conditions.hold(input, &self.variables, self.ignores_failures) {
             Ok(true) => {}
@@ -137,7 +137,7 @@ impl ValidatingPolicy {
         }
     }
 
-    /// What is said where nothing can be.
+    /// The verdict of an evaluation that failed as a whole.
     fn failed(&self, message: String) -> Verdict {
         let denial = Denial { index: 0, message, reason: None };
         Verdict {
@@ -173,14 +173,14 @@ impl ValidatingPolicy {
         self.validations.iter().any(|validation| validation.message_expression.is_some())
     }
 
-    /// What the expressions for messages say, also of validations that hold: all are paid for.
+    /// Evaluates the message expressions, also of validations that hold: all count against the budget.
     fn messages(&self, input: &Input<'_>, mut budget: u64) -> Result<Vec<Option<String>>, OutOfBudget> {
         let activation = Activation::new(input, &self.variables, false);
         let mut messages = Vec::with_capacity(self.validations.len());
         for validation in &self.validations {
-            // What an expression for a message cannot say is said without it.
+            // A message expression that fails falls back to the static message.
             messages.push(match &validation.message_expression {
-                Some(expression) => activation.run(expression, &mut budget)?.ok().and_then(said),
+                Some(expression) => activation.run(expression, &mut budget)?.ok().and_then(string_value),
                 None => None,
             });
         }
@@ -198,7 +198,7 @@ impl ValidatingPolicy {
         Denial { index, message, reason: validation.reason.clone() }
     }
 
-    /// What is noted, and what could not be computed.
+    /// The audit annotations, and the errors of those that failed.
     fn annotations(&self, input: &Input<'_>) -> Result<Noted, OutOfBudget> {
         let activation = Activation::new(input, &self.variables, false);
         let mut budget = BUDGET;
@@ -220,12 +220,12 @@ impl ValidatingPolicy {
     }
 }
 
-/// The text that a value is.
-fn said(value: CelValue<'_>) -> Option<String> {
+/// The text of a string value.
+fn string_value(value: CelValue<'_>) -> Option<String> {
     value.as_str().ok().map(|text| text.trim().to_owned())
 }
 
-/// The beginning of a text.
+/// The first `max` bytes of a text, or fewer.
 fn cut(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
@@ -234,15 +234,15 @@ fn cut(text: &str, max: usize) -> &str {
 /// A request that policies refuse.
 #[derive(Debug, PartialEq)]
 pub struct Refusal {
-    /// Why.
+    /// The message.
     pub message: String,
-    /// The reason of the answer.
+    /// The reason of the response.
     pub reason: &'static str,
-    /// The code of the answer.
+    /// The HTTP status code of the response.
     pub code: u16,
 }
 
-/// A reason that a validation may give, with its code.
+/// A reason that a validation may have, with its HTTP status code.
 fn known_reason(reason: Option<&str>) -> (&'static str, u16) {
     match reason {
         Some("Forbidden") => ("Forbidden", 403),
@@ -252,20 +252,20 @@ fn known_reason(reason: Option<&str>) -> (&'static str, u16) {
     }
 }
 
-/// What all policies and their bindings make of a request.
+/// The joint result of all policies and bindings for a request.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Why it is refused: the first reason.
+    /// The first refusal.
     pub refusal: Option<Refusal>,
-    /// What the client is told.
+    /// The warnings for the client.
     pub warnings: Vec<String>,
-    /// What is noted.
+    /// The audit annotations.
     pub annotations: BTreeMap<String, String>,
     noted: BTreeMap<String, Vec<String>>,
 }
 
 impl Judgement {
-    /// Adds that a policy, or one of its bindings, cannot be used.
+    /// Adds a configuration error of a policy or of one of its bindings.
     pub fn unusable(&mut self, policy: &ValidatingPolicy, binding: Option<&Binding>, problem: &str) {
         if policy.ignores_failures {
             return;
@@ -274,7 +274,7 @@ impl Judgement {
         self.refuse(policy, binding, &format!("failed to configure {what}: {problem}"), None);
     }
 
-    /// Adds what a policy says of the request with the parameters of a binding.
+    /// Adds the verdict of a policy for the parameters of a binding.
     pub fn add(&mut self, policy: &ValidatingPolicy, binding: &Binding, verdict: Verdict) {
         for denial in &verdict.denials {
             for action in &binding.actions {
@@ -301,7 +301,7 @@ impl Judgement {
         }
     }
 
-    /// All of it.
+    /// Completes the audit annotations.
     pub fn finish(mut self) -> Self {
         for (key, values) in std::mem::take(&mut self.noted) {
             self.annotations.insert(key, values.join(", "));
@@ -328,7 +328,7 @@ impl Judgement {
     fn note_failure(&mut self, policy: &ValidatingPolicy, binding: &Binding, denial: &Denial) {
         let [message, name, bound] = [&denial.message, &policy.name, &binding.name].map(|text| json!(text));
         let (index, actions) = (denial.index, json!(binding.actions));
-        // In the order of Kubernetes, for the log has it as a text.
+        // Keys in Kubernetes' order: the annotation is compared as text.
         let value = format!(
             r#"[{{"message":{message},"policy":{name},"binding":{bound},"expressionIndex":{index},"validationActions":{actions}}}]"#
         );

@@ -1,68 +1,69 @@
-//! Reads messages into JSON values.
+//! Decodes messages to JSON values.
 
 use model::error::quote;
 use serde_json::{Map, Value};
 
-use super::MAGIC;
 use super::wire::{Malformed, Reader, Wire};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use super::{MAGIC, TypeMeta};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, double, encode_base64, finish};
 use quantity::Quantity;
 
-/// How deep messages may nest; only a schema within a schema ever comes near.
+/// The deepest nesting of messages; only JSON schemas come close.
 const DEPTH_MAX: usize = 100;
 
 /// An object out of its envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// As the envelope says, or as the caller expected where it says nothing.
+    /// From the envelope, or the expected one if it is missing there.
     pub api_version: String,
-    /// Likewise.
+    /// From the envelope, or the expected one if it is missing there.
     pub kind: String,
     /// The object, with apiVersion and kind.
     pub value: Value,
 }
 
-/// Why bytes are not an object.
+/// The reason why bytes cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Not even the envelope can be read.
+    /// The envelope is malformed.
     #[error("{0}")]
     Envelope(String),
-    /// The table has no such kind.
+    /// The schema table has no such kind.
     #[error("no kind {} is registered for version {}", quote(.kind), quote(.api_version))]
     UnknownKind {
-        /// What the envelope says.
+        /// From the envelope.
         api_version: String,
-        /// What the envelope says.
+        /// From the envelope.
         kind: String,
     },
-    /// The object itself cannot be read.
+    /// The object is malformed.
     #[error("{problem}")]
     Object {
-        /// What the envelope says.
+        /// From the envelope.
         api_version: String,
-        /// What the envelope says.
+        /// From the envelope.
         kind: String,
-        /// What is wrong.
+        /// The error.
         problem: Malformed,
     },
 }
 
-/// Reads an object in its envelope. An envelope may leave out the type; then it is `expected`: apiVersion and kind.
-pub fn decode(schema: &Schema, bytes: &[u8], expected: (&str, &str)) -> Result<Decoded, DecodeError> {
+/// Decodes an object in its envelope. An envelope without type metadata has the type `expected`.
+pub fn decode(schema: &Schema, bytes: &[u8], expected: TypeMeta<'_>) -> Result<Decoded, DecodeError> {
     decode_at(schema, bytes, expected, 0)
 }
 
 fn decode_at(
     schema: &Schema,
     bytes: &[u8],
-    expected: (&str, &str),
+    expected: TypeMeta<'_>,
     depth: usize,
 ) -> Result<Decoded, DecodeError> {
     let envelope = open(bytes)?;
     let or = |given: String, expected: &str| if given.is_empty() { expected.to_owned() } else { given };
-    let (api_version, kind) = (or(envelope.api_version, expected.0), or(envelope.kind, expected.1));
+    let (api_version, kind) =
+        (or(envelope.api_version, expected.api_version), or(envelope.kind, expected.kind));
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let Some(id) = schema.by_kind(group, version, &kind) else {
         return Err(DecodeError::UnknownKind { api_version, kind });
@@ -77,14 +78,14 @@ fn decode_at(
     Ok(Decoded { api_version, kind, value: Value::Object(object) })
 }
 
-/// Reads a bare message of a type.
+/// Decodes a message without envelope.
 pub fn decode_message(schema: &Schema, type_id: TypeId, bytes: &[u8]) -> Result<Value, Malformed> {
     let mut object = Map::new();
     Decoder { schema, depth: 0 }.message(schema.get(type_id), bytes, &mut object)?;
     Ok(Value::Object(object))
 }
 
-/// `runtime.Unknown`. Its content encoding and type are there, but kube-apiserver does not look at them either.
+/// `runtime.Unknown`. Its content encoding and type are ignored, as in kube-apiserver.
 struct Envelope<'a> {
     api_version: String,
     kind: String,
@@ -131,10 +132,10 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Adds a message to an object: a message that comes in two parts is the sum of both.
+    /// Merges a message into an object: protobuf allows a message to be split.
     fn message(&self, of: &Type, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Malformed> {
-        let mut known = if object.is_empty() { Known::Some(0) } else { Known::Any };
-        self.fields(of, of.wire(), bytes, (object, &mut known))?;
+        let mut known = if object.is_empty() { PresentFields::Some(0) } else { PresentFields::Any };
+        self.fields(of, of.wire(), bytes, &mut PartialObject { object, known: &mut known })?;
         finish(self.schema, of, object);
         Ok(())
     }
@@ -151,38 +152,38 @@ impl Decoder<'_> {
         of: &Type,
         tags: &Tags,
         bytes: &[u8],
-        (object, known): (&mut Map<String, Value>, &mut Known),
+        target: &mut PartialObject<'_>,
     ) -> Result<(), Malformed> {
         let mut reader = Reader(bytes);
         while let Some((tag, wire)) = reader.field(&of.name)? {
             match (tags.get(tag), wire) {
-                (Some(Entry::Field(index)), wire) => {
+                (Some(WireEntry::Field(index)), wire) => {
                     let field = &of.fields()[usize::from(*index)];
-                    let is_again = known.meets(*index);
-                    if let Some(value) = is_again.then(|| object.get_mut(&*field.name)).flatten() {
+                    let is_again = target.known.meets(*index);
+                    if let Some(value) = is_again.then(|| target.object.get_mut(&*field.name)).flatten() {
                         self.value(field, &field.shape, wire, value)?;
                     } else if !is_left_out(field, wire) {
                         let mut value = Value::Null;
                         self.value(field, &field.shape, wire, &mut value)?;
-                        object.insert(field.name.to_string(), value);
+                        target.object.insert(field.name.to_string(), value);
                     }
                 }
-                (Some(Entry::Embedded(inner)), Wire::Bytes(bytes)) => {
-                    self.deeper()?.fields(of, inner, bytes, (object, &mut *known))?;
+                (Some(WireEntry::Embedded(inner)), Wire::Bytes(bytes)) => {
+                    self.deeper()?.fields(of, inner, bytes, target)?;
                 }
-                (Some(Entry::Embedded(_)) | None, _) => {}
+                (Some(WireEntry::Embedded(_)) | None, _) => {}
             }
         }
         Ok(())
     }
 
-    /// Adds what one occurrence of a field says to the value that it has so far.
+    /// Merges one occurrence of a field into its present value.
     fn value(&self, field: &Field, shape: &Shape, wire: Wire, value: &mut Value) -> Result<(), Malformed> {
         *value = match (shape, wire) {
             (Shape::String { .. }, Wire::Bytes(bytes)) => Value::String(lossy(bytes)),
             (Shape::Bytes, Wire::Bytes(bytes)) => Value::String(encode_base64(bytes)),
             (Shape::Bool, Wire::Varint(number)) => Value::Bool(number != 0),
-            // Go takes the low bits of a number that is too long.
+            // Go truncates a number that is too large.
             (Shape::Int32, Wire::Varint(number)) => Value::from(number as i32),
             (Shape::Int64, Wire::Varint(number)) => Value::from(number.cast_signed()),
             (Shape::Double, Wire::Fixed64(bits)) => double(f64::from_bits(bits)),
@@ -196,7 +197,7 @@ impl Decoder<'_> {
             }
             (Shape::IntOrString, Wire::Bytes(bytes)) => int_or_string(bytes)?,
             (Shape::Raw, Wire::Bytes(bytes)) => self.raw(bytes)?,
-            // Go keeps a set of fields that is not JSON until it looks at it, and then drops it.
+            // Go keeps invalid `FieldsV1` until it parses them, and then drops them.
             (Shape::Fields | Shape::Json, Wire::Bytes(bytes)) => {
                 let json = first_bytes(bytes, "FieldsV1")?.unwrap_or_default();
                 serde_json::from_slice(json).unwrap_or_default()
@@ -224,7 +225,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// One item of a list, or several numbers at once: both ways to write them are allowed.
+    /// One item of a list, or several packed numbers: decoders accept both.
     fn item(&self, field: &Field, item: &Shape, wire: Wire, items: &mut Vec<Value>) -> Result<(), Malformed> {
         if let (Shape::Bool | Shape::Int32 | Shape::Int64, Wire::Bytes(packed)) = (item, wire) {
             let mut reader = Reader(packed);
@@ -261,7 +262,7 @@ impl Decoder<'_> {
             }
         }
         if !found {
-            // An entry without a value has an empty one, as any message without the field would.
+            // An entry without a value has the zero value.
             let empty: Wire = match item {
                 Shape::Bool | Shape::Int32 | Shape::Int64 => Wire::Varint(0),
                 Shape::Double => Wire::Fixed64(0),
@@ -273,7 +274,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A struct, or what stands for it; a message that has both is read as Go would write it.
+    /// A struct or its scalar form; a message with both is decoded as Go does.
     fn or(
         &self,
         field: &Field,
@@ -303,14 +304,14 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// An embedded object: JSON, or an envelope of its own.
+    /// An embedded object: JSON or another envelope.
     fn raw(&self, bytes: &[u8]) -> Result<Value, Malformed> {
         let raw = first_bytes(bytes, "RawExtension")?.unwrap_or_default();
         if raw.is_empty() {
             return Ok(Value::Null);
         }
         if raw.starts_with(MAGIC) {
-            let inner = decode_at(self.schema, raw, ("", ""), self.deeper()?.depth);
+            let inner = decode_at(self.schema, raw, TypeMeta::UNKNOWN, self.deeper()?.depth);
             return inner.map(|decoded| decoded.value).map_err(|problem| match problem {
                 DecodeError::Object { problem, .. } => problem,
                 other => Malformed::Value(other.to_string()),
@@ -320,16 +321,22 @@ impl Decoder<'_> {
     }
 }
 
-/// Which fields an object may have already: nearly every field comes once, and need not be looked for.
-enum Known {
-    /// Those whose bits are set.
+/// A partially decoded object.
+struct PartialObject<'o> {
+    object: &'o mut Map<String, Value>,
+    known: &'o mut PresentFields,
+}
+
+/// The fields that an object may already have: nearly every field occurs once, which saves a lookup.
+enum PresentFields {
+    /// The fields with these bits.
     Some(u64),
-    /// Any.
+    /// Any field.
     Any,
 }
 
-impl Known {
-    /// Whether a field may be there already; from now on it may.
+impl PresentFields {
+    /// Whether a field may already be present; marks it as present.
     fn meets(&mut self, index: u16) -> bool {
         match self {
             Self::Some(bits) if index < 64 => {
@@ -342,7 +349,7 @@ impl Known {
     }
 }
 
-/// Whether JSON does not have this value. Go writes empty ones to the wire, and most fields are empty.
+/// Whether JSON omits this value. Go encodes zero values in protobuf, and most fields are zero.
 fn is_left_out(field: &Field, wire: Wire) -> bool {
     let is_empty = matches!(
         (&field.shape, wire),
@@ -370,7 +377,7 @@ fn as_list(value: &mut Value) -> &mut Vec<Value> {
     value.as_array_mut().expect("it is a list now")
 }
 
-/// The field 1 of a message that has nothing else.
+/// Field 1 of a message that has no other field.
 fn first_bytes<'a>(bytes: &'a [u8], message: &str) -> Result<Option<&'a [u8]>, Malformed> {
     let mut found = None;
     let mut reader = Reader(bytes);
@@ -382,7 +389,7 @@ fn first_bytes<'a>(bytes: &'a [u8], message: &str) -> Result<Option<&'a [u8]>, M
     Ok(found)
 }
 
-/// Seconds and nanoseconds; nothing at all is Go's zero time.
+/// Seconds and nanoseconds; an empty message is Go's zero time.
 fn time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -399,7 +406,7 @@ fn time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
     if precision == Precision::Seconds {
         nanos = 0;
     }
-    // Nanoseconds beyond a second carry over, as in Go's `time.Unix`; what is finer than JSON can say is cut off.
+    // Nanoseconds beyond a second carry over, as in Go's `time.Unix`; the precision of JSON truncates the rest.
     let nanos = nanos / 1000 * 1000;
     let seconds = seconds.saturating_add(i64::from(nanos.div_euclid(1_000_000_000)));
     let nanos = nanos.rem_euclid(1_000_000_000).cast_unsigned();

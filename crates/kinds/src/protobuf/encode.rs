@@ -1,62 +1,62 @@
-//! Writes the JSON text of objects as messages, in the order and with the empty fields that Go's generated code writes.
+//! Encodes the JSON of objects as messages, with the field order and the zero values of Go's generated code.
 //!
-//! The texts come from the store, or from trees that the server made. A value that is not of its field's type is written
-//! as the empty value: an object that was accepted once can always be read.
+//! The JSON comes from the store or from the server itself. A value of the wrong type is encoded as the zero value: an
+//! object that was accepted once can always be read.
 
 use model::error::quote;
 use model::json::outline::{Json, Outline, Unreadable};
 use model::object::text_in;
 use serde_json::{Value, json};
 
-use super::MAGIC;
 use super::wire::{begin, end, put_bytes, put_double, put_int, put_key, put_message, put_varint};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use super::{MAGIC, TypeMeta};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, decode_base64};
 
-/// Why there is no protobuf of an object.
+/// The reason why an object cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// The table has no such kind, so the object exists only in JSON.
+    /// The schema table has no such kind: it exists only in JSON.
     #[error("no kind {} is registered for version {}", quote(.kind), quote(.api_version))]
     UnknownKind {
-        /// What the object says.
+        /// From the object.
         api_version: String,
-        /// What the object says.
+        /// From the object.
         kind: String,
     },
-    /// It is not even JSON.
+    /// The text is not JSON.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
 }
 
-/// Writes an object, a list or a `Status` in its envelope.
+/// Encodes an object, a list or a `Status` in its envelope.
 pub fn encode(schema: &Schema, object: &Value) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::with_capacity(1024);
     Encoder::new(schema).object(type_of(object), &text_of(object), &mut out)?;
     Ok(out)
 }
 
-/// Writes an event of a watch with its length in front, as it goes over the wire.
+/// Encodes a watch event with its length prefix.
 pub fn watch_event(schema: &Schema, event: &str, object: &Value) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::with_capacity(1024);
     Encoder::new(schema).event(event, type_of(object), &text_of(object), &mut out)?;
     Ok(out)
 }
 
-/// What an object says that it is: apiVersion and kind.
-fn type_of(object: &Value) -> (&str, &str) {
+/// apiVersion and kind of an object.
+fn type_of(object: &Value) -> TypeMeta<'_> {
     let text = |key: &str| text_in(object, key);
-    (text("apiVersion"), text("kind"))
+    TypeMeta::new(text("apiVersion"), text("kind"))
 }
 
 fn text_of(object: &Value) -> Vec<u8> {
     serde_json::to_vec(object).expect("a JSON value always encodes")
 }
 
-/// What an envelope has behind its object: no encoding, no content type.
+/// The end of an envelope: empty content encoding and content type.
 pub const ENVELOPE_END: &[u8] = &[0x1a, 0, 0x22, 0];
 
-/// Writes one object after the other. What an object says of its own kind and version is not looked at.
+/// Encodes objects one by one. Their own kind and apiVersion fields are ignored.
 #[derive(Debug)]
 pub struct Encoder<'s> {
     schema: &'s Schema,
@@ -65,21 +65,21 @@ pub struct Encoder<'s> {
 }
 
 impl<'s> Encoder<'s> {
-    /// For types of this table.
+    /// An encoder for the types of a schema.
     pub fn new(schema: &'s Schema) -> Self {
         Self { schema, outline: Outline::default(), slots: Vec::new() }
     }
 
-    /// Writes an object of a type, which is an apiVersion and a kind, in its envelope.
-    pub fn object(&mut self, of: (&str, &str), json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    /// Encodes an object in its envelope.
+    pub fn object(&mut self, of: TypeMeta<'_>, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.named(of, of, json, out)
     }
 
-    /// As [`Encoder::object`], where the envelope says another type.
+    /// Like [`Encoder::object`], with another type in the envelope.
     pub fn named(
         &mut self,
-        name: (&str, &str),
-        of: (&str, &str),
+        name: TypeMeta<'_>,
+        of: TypeMeta<'_>,
         json: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
@@ -92,11 +92,11 @@ impl<'s> Encoder<'s> {
         Ok(())
     }
 
-    /// Writes an event of a watch with its length in front, as it goes over the wire.
+    /// Encodes a watch event with its length prefix.
     pub fn event(
         &mut self,
         event: &str,
-        of: (&str, &str),
+        of: TypeMeta<'_>,
         json: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
@@ -112,8 +112,8 @@ impl<'s> Encoder<'s> {
         Ok(())
     }
 
-    /// Writes an object as one of the items of a list.
-    pub fn item(&mut self, of: (&str, &str), json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    /// Encodes an object as an item of a list.
+    pub fn item(&mut self, of: TypeMeta<'_>, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let type_id = self.known(of)?;
         let start = begin(out, 2);
         self.message(type_id, json, out)?;
@@ -121,10 +121,10 @@ impl<'s> Encoder<'s> {
         Ok(())
     }
 
-    /// What stands before the items of a list that take so many bytes; behind them stands [`ENVELOPE_END`].
+    /// The bytes before the items of a list, which have `items` bytes in total; [`ENVELOPE_END`] follows them.
     pub fn list_opening(
         &mut self,
-        of: (&str, &str),
+        of: TypeMeta<'_>,
         metadata: &Value,
         items: usize,
     ) -> Result<Vec<u8>, EncodeError> {
@@ -139,7 +139,7 @@ impl<'s> Encoder<'s> {
         Ok(out)
     }
 
-    /// Writes a bare message of a type.
+    /// Encodes a message without envelope.
     pub(super) fn message(
         &mut self,
         type_id: TypeId,
@@ -153,7 +153,7 @@ impl<'s> Encoder<'s> {
         Ok(())
     }
 
-    fn known(&self, (api_version, kind): (&str, &str)) -> Result<TypeId, EncodeError> {
+    fn known(&self, TypeMeta { api_version, kind }: TypeMeta<'_>) -> Result<TypeId, EncodeError> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.schema.by_kind(group, version, kind).ok_or_else(|| EncodeError::UnknownKind {
             api_version: api_version.to_owned(),
@@ -162,7 +162,7 @@ impl<'s> Encoder<'s> {
     }
 }
 
-fn put_opening(out: &mut Vec<u8>, (api_version, kind): (&str, &str)) {
+fn put_opening(out: &mut Vec<u8>, TypeMeta { api_version, kind }: TypeMeta<'_>) {
     out.extend_from_slice(MAGIC);
     put_message(out, 1, |out| {
         put_bytes(out, 1, api_version.as_bytes());
@@ -170,18 +170,18 @@ fn put_opening(out: &mut Vec<u8>, (api_version, kind): (&str, &str)) {
     });
 }
 
-/// What a field without a value has for the number of its value.
+/// The slot of a field without a value.
 const ABSENT: u32 = u32::MAX;
 
-/// A message on its way out. JSON has the fields of an object in the order of their names, protobuf in that of their tags:
-/// the numbers of the values of all objects that are being written lie on a stack of slots, one for each field.
+/// The state of an encoding. JSON sorts fields by name, protobuf by tag: a stack of slots, one per field, holds the
+/// indices of the values of all open objects.
 struct Message<'a> {
     schema: &'a Schema,
     slots: &'a mut Vec<u32>,
     out: &'a mut Vec<u8>,
 }
 
-/// A value, or `None` for `null` and for what is not there.
+/// A value; `None` for `null` and for a missing field.
 type Present<'j> = Option<Json<'j>>;
 
 impl Message<'_> {
@@ -196,7 +196,7 @@ impl Message<'_> {
         self.slots.truncate(base);
     }
 
-    /// Keys are sorted as fields are, so each key is looked for behind the one before; others are found all the same.
+    /// Keys are usually sorted like fields, so each search starts at the last match; for an unsorted key it starts over.
     fn find(&mut self, of: &Type, base: usize, object: Json) {
         let fields = of.fields();
         let mut from = 0;
@@ -216,12 +216,12 @@ impl Message<'_> {
     fn fields(&mut self, of: &Type, tags: &Tags, base: usize, object: Present) {
         for (tag, entry) in tags.entries() {
             match entry {
-                Entry::Embedded(inner) => {
+                WireEntry::Embedded(inner) => {
                     let start = begin(self.out, *tag);
                     self.fields(of, inner, base, object);
                     end(self.out, start);
                 }
-                Entry::Field(index) => {
+                WireEntry::Field(index) => {
                     let slot = self.slots[base + usize::from(*index)];
                     let value = object.filter(|_| slot != ABSENT).map(|object| object.other(slot));
                     self.field(&of.fields()[usize::from(*index)], *tag, value);
@@ -230,12 +230,12 @@ impl Message<'_> {
         }
     }
 
-    /// Go leaves out absent pointers, bytes, lists and maps, and writes all else, empty or not.
+    /// Go omits nil pointers, bytes, lists and maps, and encodes all other values, even empty ones.
     fn field(&mut self, field: &Field, tag: u32, value: Present) {
         let present = value.filter(|value| !value.is_null());
         let is_left_out = match &field.shape {
             Shape::Wrapped(_) | Shape::Bytes => present.is_none(),
-            // Where Go writes a pointer to nothing it writes null; elsewhere null is a zero time that is pointed to.
+            // For a nil pointer that Go always encodes JSON has null; elsewhere null is a pointer to the zero time.
             _ => field.pointer && (value.is_none() || (field.written && present.is_none())),
         };
         if !is_left_out {
@@ -278,7 +278,7 @@ impl Message<'_> {
         }
     }
 
-    /// A value that is a message of its own.
+    /// Encodes a value that is a message.
     fn inside(&mut self, shape: &Shape, value: Present) {
         match shape {
             Shape::Object(id) => self.object(*id, value),
@@ -294,7 +294,7 @@ impl Message<'_> {
                     self.value(item, 1, not_null(item_value));
                 }
             }
-            // The others that come here are JSON within protobuf.
+            // The remaining shapes are JSON inside protobuf.
             _ => {
                 if let Some(value) = value {
                     put_bytes(self.out, 1, value.raw());
@@ -303,7 +303,7 @@ impl Message<'_> {
         }
     }
 
-    /// The struct has a field of its own beside that of what may stand for it.
+    /// Encodes the struct as one field and its scalar form as another.
     fn or(&mut self, id: TypeId, or: Or, value: Present) {
         let (object, other) = if or == Or::Bool { (2, 1) } else { (1, 2) };
         if or == Or::Bool {

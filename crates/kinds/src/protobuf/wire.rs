@@ -1,50 +1,50 @@
-//! The primitives of protobuf: varints, tags and lengths, read from untrusted bytes and written to a buffer.
+//! Protobuf primitives: varints, tags and lengths, decoded from untrusted bytes and encoded to a buffer.
 
-/// Why bytes are not the message that they should be.
+/// The reason why a message is malformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// They end in the middle of something.
+    /// Unexpected end of input.
     #[error("unexpected EOF")]
     Truncated,
-    /// A number has more than 64 bits.
+    /// A varint of more than 64 bits.
     #[error("proto: integer overflow")]
     Overflow,
-    /// A length is beyond all memory.
+    /// A length that exceeds the address space.
     #[error("proto: negative length found during unmarshaling")]
     Length,
-    /// A field has another wire type than its message says.
+    /// A field with an unexpected wire type.
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
     WireType {
-        /// What it has.
+        /// The wire type on the wire.
         wire_type: u8,
         /// Its name in Go.
         field: String,
     },
-    /// There is no such wire type.
+    /// An unknown wire type.
     #[error("proto: illegal wireType {0}")]
     NoWireType(u8),
-    /// A group ends that never began.
+    /// An end of a group without its start.
     #[error("proto: {0}: wiretype end group for non-group")]
     EndGroup(String),
-    /// A tag that no field can have.
+    /// An invalid tag.
     #[error("proto: {message}: illegal tag {tag} (wire type {wire_type})")]
     Tag {
-        /// The message that has it.
+        /// The message with the tag.
         message: String,
         /// The tag.
         tag: u64,
-        /// The wire type beside it.
+        /// The wire type of the tag.
         wire_type: u8,
     },
-    /// Messages are nested too deeply.
+    /// The nesting limit is exceeded.
     #[error("proto: exceeded max depth")]
     Depth,
-    /// An embedded object is not JSON, or an amount not an amount.
+    /// An embedded object is not JSON, or a quantity is invalid.
     #[error("{0}")]
     Value(String),
 }
 
-/// The value of a field, as far as the wire tells.
+/// The value of a field, by wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire<'a> {
     Varint(u64),
@@ -64,12 +64,12 @@ impl Wire<'_> {
     }
 }
 
-/// What is left to read.
+/// The remaining bytes.
 #[derive(Clone, Copy)]
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next field of a message with this name, `None` at its end. Groups are skipped: no message here has any.
+    /// The next field of a message named `message`, `None` at its end. Groups are skipped: no message uses them.
     pub fn field(&mut self, message: &str) -> Result<Option<(u32, Wire<'a>)>, Malformed> {
         while !self.0.is_empty() {
             let key = self.varint()?;
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Counts instead of recursing, so that no depth of groups can exhaust the stack.
+    /// Counts levels instead of recursing: nested groups cannot exhaust the stack.
     fn skip_group(&mut self) -> Result<(), Malformed> {
         let mut open = 1usize;
         while open > 0 {
@@ -180,22 +180,22 @@ pub fn put_bytes(out: &mut Vec<u8>, tag: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Writes a message whose length is known only after it was written.
+/// Encodes a message and then its length prefix.
 pub fn put_message(out: &mut Vec<u8>, tag: u32, write: impl FnOnce(&mut Vec<u8>)) {
     let start = begin(out, tag);
     write(out);
     end(out, start);
 }
 
-/// Begins a message whose length is not known yet, and says where it begins, which [`end`] must know. Most messages
-/// are short: there is room for a length of one byte.
+/// Starts a message of unknown length and returns its position for [`end`]. It reserves one byte for the length, as
+/// most messages are short.
 pub fn begin(out: &mut Vec<u8>, tag: u32) -> usize {
     put_key(out, tag, 2);
     out.push(0);
     out.len()
 }
 
-/// Ends a message: now its length goes in front of it.
+/// Ends a message: inserts its length.
 pub fn end(out: &mut Vec<u8>, start: usize) {
     let length = out.len() - start;
     if length < 0x80 {
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_varint_is_read_back(value: u64) {
+        fn every_varint_survives_a_round_trip(value: u64) {
             let mut out = Vec::new();
             put_varint(&mut out, value);
             let mut reader = Reader(&out);

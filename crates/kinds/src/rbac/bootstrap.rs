@@ -1,9 +1,9 @@
-//! The roles and bindings that every server has, written down in `bootstrap.txt`.
+//! The bootstrap roles and bindings of `bootstrap.txt`.
 //!
-//! A line that is not indented begins an object: `ClusterRole NAME`, with `to X` where its rules are part of the role X and `from X`
-//! where it gets the rules of all that are part of X; `Role NAME in NAMESPACE`; `ClusterRoleBinding NAME` and `RoleBinding NAME in
-//! NAMESPACE`, with `of ROLE` where the role has another name. An indented line is a rule, `VERBS GROUPS: RESOURCES` or
-//! `VERBS PATHS`, with ` = NAMES` for single objects and `core` for the group without a name; below a binding it is a subject.
+//! An unindented line starts an object: `ClusterRole NAME`, with `to X` if its rules are aggregated to the role X, and
+//! `from X` if it aggregates the rules of X; `Role NAME in NAMESPACE`; `ClusterRoleBinding NAME` and `RoleBinding NAME
+//! in NAMESPACE`, with `of ROLE` if the role has another name. An indented line is a rule, `VERBS GROUPS: RESOURCES` or
+//! `VERBS PATHS`, with ` = NAMES` for resource names and `core` for the core group; below a binding it is a subject.
 
 use serde_json::{Map, Value, json};
 
@@ -14,23 +14,23 @@ const TABLE: &str = include_str!("bootstrap.txt");
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 const PART_OF: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// A role or binding that every server has.
+/// A bootstrap role or binding.
 #[derive(Clone, Debug)]
 pub struct Bootstrapped {
-    /// The plural name of its kind.
+    /// The plural name of its resource.
     pub resource: &'static str,
-    /// Empty where there is none.
+    /// Empty for a cluster-scoped object.
     pub namespace: &'static str,
     /// The object.
     pub object: Value,
 }
 
-/// All of them: roles before bindings.
+/// All bootstrap roles and bindings, roles first.
 pub fn bootstrap() -> Vec<Bootstrapped> {
-    entries().iter().map(Entry::object).collect()
+    entries().iter().map(Paragraph::object).collect()
 }
 
-/// The rules of a server that stores none.
+/// An index of the bootstrap roles and bindings.
 pub fn bootstrap_index() -> Index {
     let mut index = Index::default();
     for Bootstrapped { resource, namespace, object } in bootstrap() {
@@ -44,25 +44,25 @@ pub fn bootstrap_index() -> Index {
     index
 }
 
-/// A paragraph of the table.
-struct Entry {
+/// A paragraph of `bootstrap.txt`.
+struct Paragraph {
     head: Vec<&'static str>,
     lines: Vec<&'static str>,
 }
 
-fn entries() -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries() -> Vec<Paragraph> {
+    let mut entries: Vec<Paragraph> = Vec::new();
     for line in TABLE.lines() {
         match (line.strip_prefix("  "), entries.last_mut()) {
             (Some(line), Some(last)) => last.lines.push(line),
-            _ => entries.push(Entry { head: line.split(' ').collect(), lines: Vec::new() }),
+            _ => entries.push(Paragraph { head: line.split(' ').collect(), lines: Vec::new() }),
         }
     }
     entries
 }
 
-impl Entry {
-    /// What stands behind a word of the first line, each time that it is there.
+impl Paragraph {
+    /// The words after each occurrence of `word` in the first line.
     fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'static str> + 'a {
         self.head[2..].chunks(2).filter(move |pair| pair[0] == word).map(|pair| pair[1])
     }
@@ -98,7 +98,7 @@ impl Entry {
                 object["rules"] = json!(rules);
             } else {
                 object["aggregationRule"] = json!({"clusterRoleSelectors": selectors});
-                // Whoever gathers the rules of its parts writes them.
+                // The clusterrole-aggregation controller writes the rules.
                 object["rules"] = Value::Null;
             }
         }
@@ -136,14 +136,14 @@ fn subject(line: &str) -> Value {
     }
 }
 
-/// What a stored role or binding lacks of what it should be, put in; `None` if nothing is lacking or it wants to be left alone.
-/// What others have added stays.
+/// Adds missing metadata, rules or subjects to a stored role or binding; `None` if none are missing or the object opted
+/// out. Additions of users are kept.
 pub fn reconciled(stored: &Value, wanted: &Value) -> Option<Value> {
     let of = |object: &Value, key: &str| object["metadata"][key].as_object().cloned().unwrap_or_default();
     if of(stored, "annotations").get(AUTOUPDATE).and_then(Value::as_str) == Some("false") {
         return None;
     }
-    // Which role a binding gives cannot be changed: it is made anew.
+    // `roleRef` is immutable: the binding is recreated.
     if wanted.get("roleRef").is_some_and(|role| *role != stored["roleRef"]) {
         return Some(wanted.clone());
     }

@@ -1,4 +1,4 @@
-//! Whether somebody who gives rules away has them.
+//! Privilege escalation check: whether a user holds the rules that it grants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use model::error::quote;
 
 use super::rule::{PolicyRule, covers_path};
 
-/// What is given but not held, each as a rule of one verb, one resource and one name, or one verb and one path.
+/// Granted rules that are not held, each with one verb, one resource and one name, or one verb and one path.
 pub fn missing(held: &[PolicyRule], given: &[PolicyRule]) -> Vec<PolicyRule> {
     let mut parts: Vec<PolicyRule> = given.iter().flat_map(parts).collect();
     parts.retain(|part| !held.iter().any(|rule| covers(rule, part)));
     parts
 }
 
-/// Every single thing that a rule allows.
+/// Splits a rule into rules of one verb, resource and name, or of one verb and path.
 fn parts(rule: &PolicyRule) -> Vec<PolicyRule> {
     let one = |text: &str| vec![Box::from(text)];
     let names: Vec<Vec<Box<str>>> = match rule.resource_names.as_slice() {
@@ -65,7 +65,7 @@ fn covers(rule: &PolicyRule, part: &PolicyRule) -> bool {
         && is_named
 }
 
-/// What is missing in Kubernetes' words, a line for each resource.
+/// The missing rules in Kubernetes' words, one line per resource.
 pub fn names_of_missing(missing: &[PolicyRule]) -> String {
     let mut lines = BTreeSet::new();
     let mut verbs: BTreeMap<String, Vec<Box<str>>> = BTreeMap::new();
@@ -92,7 +92,7 @@ fn described(rule: &PolicyRule) -> String {
     given.map(|(name, list)| format!("{name}:{}", quoted(list))).collect::<Vec<_>>().join(", ")
 }
 
-/// A list as Go shows it.
+/// A list in Go's format.
 fn quoted(list: &[Box<str>]) -> String {
     let texts: Vec<String> = list.iter().map(|text| quote(text)).collect();
     format!("[{}]", texts.join(" "))

@@ -1,4 +1,4 @@
-//! All roles and bindings, found by whom they are about: one decision looks at what its caller has, and at nothing else.
+//! Roles and bindings, indexed by user and group: a decision reads only the rules of its caller.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -6,31 +6,31 @@ use std::sync::{Arc, OnceLock};
 use model::error::quote;
 
 use super::GROUP;
-use super::rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
+use super::rule::{Binding, Caller, PolicyRule, RequestAttributes, Role, RoleRef, Subject};
 
-/// What the rules say of a request.
+/// The decision of RBAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A rule allows it, and this is by which binding the caller has it.
+    /// A rule allows the request; the text names the binding.
     Allowed(String),
-    /// No rule does; this is what was wrong with the bindings of the caller, and empty if nothing was.
+    /// No rule allows the request; the text lists bindings to missing roles, and is empty if there are none.
     NoRule(String),
 }
 
-/// All roles and bindings. A namespace is empty for those of the whole cluster.
+/// All roles and bindings. The namespace of cluster-scoped ones is empty.
 #[derive(Debug, Default)]
 pub struct Index {
     roles: HashMap<RoleKey, Arc<Role>>,
-    bindings: HashMap<Key, Arc<Named>>,
+    bindings: HashMap<Key, Arc<KeyedBinding>>,
     by_role: HashMap<RoleKey, BTreeSet<Key>>,
-    /// What users and groups have, by namespace.
-    places: HashMap<Box<str>, Place>,
+    /// The bindings of users and groups, by namespace.
+    places: HashMap<Box<str>, NamespaceIndex>,
 }
 
 /// Namespace and name.
 type Key = (Box<str>, Box<str>);
 
-/// A role; the namespace is that of the bindings that give it, and empty for a role of the cluster.
+/// The key of a role; the namespace is that of the binding, and empty for a ClusterRole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RoleKey {
     namespace: Box<str>,
@@ -44,36 +44,36 @@ impl RoleKey {
     }
 }
 
-/// What users and groups have in one namespace, or in the whole cluster. A service account is the user that it is.
+/// The bindings of users and groups in one namespace or cluster-wide. A service account is stored as its user.
 #[derive(Debug, Default)]
-struct Place {
+struct NamespaceIndex {
     users: HashMap<Box<str>, Held>,
     groups: HashMap<Box<str>, Held>,
 }
 
-impl Place {
-    fn of(&mut self, who: &Who) -> &mut HashMap<Box<str>, Held> {
-        match who {
-            Who::User(_) => &mut self.users,
-            Who::Group(_) => &mut self.groups,
+impl NamespaceIndex {
+    fn of(&mut self, subject: &SubjectKey) -> &mut HashMap<Box<str>, Held> {
+        match subject {
+            SubjectKey::User(_) => &mut self.users,
+            SubjectKey::Group(_) => &mut self.groups,
         }
     }
 
-    /// What a caller has, in the order of their user name and their groups.
+    /// The bindings of a caller: those of the user, then those of its groups.
     fn held_by<'a>(&'a self, caller: Caller<'a>) -> impl Iterator<Item = &'a Held> {
         let groups = caller.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
         self.users.get(caller.name).into_iter().chain(groups)
     }
 }
 
-/// Whom something is for.
+/// A user or a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
+enum SubjectKey {
     User(Box<str>),
     Group(Box<str>),
 }
 
-impl Who {
+impl SubjectKey {
     fn new(subject: &Subject, namespace: &str) -> Option<Self> {
         match &*subject.kind {
             "User" => Some(Self::User(subject.name.clone())),
@@ -89,23 +89,23 @@ impl Who {
     }
 }
 
-/// A binding with its place.
+/// A binding with its key.
 #[derive(Debug)]
-struct Named {
+struct KeyedBinding {
     key: Key,
     binding: Binding,
 }
 
-impl Named {
+impl KeyedBinding {
     fn role(&self) -> RoleKey {
         RoleKey::new(&self.key.0, &self.binding.role_ref)
     }
 
-    fn subjects(&self) -> BTreeSet<Who> {
-        self.binding.subjects.iter().filter_map(|subject| Who::new(subject, &self.key.0)).collect()
+    fn subjects(&self) -> BTreeSet<SubjectKey> {
+        self.binding.subjects.iter().filter_map(|subject| SubjectKey::new(subject, &self.key.0)).collect()
     }
 
-    /// By what a caller has the role, in Kubernetes' words.
+    /// The reason of a decision in Kubernetes' words.
     fn described(&self, caller: Caller<'_>) -> String {
         let (namespace, name) = (&*self.key.0, &*self.key.1);
         let RoleRef { kind, name: role } = &self.binding.role_ref;
@@ -119,34 +119,34 @@ impl Named {
     }
 }
 
-/// What one user or group has in one place.
+/// The bindings of one user or group in one namespace.
 #[derive(Debug, Default)]
 struct Held {
     /// By name.
-    bindings: BTreeMap<Box<str>, Arc<Named>>,
-    /// Made when somebody asks, and made anew when a binding or one of its roles has changed.
+    bindings: BTreeMap<Box<str>, Arc<KeyedBinding>>,
+    /// Built on first use, and rebuilt after a change of a binding or of one of its roles.
     rules: OnceLock<Rules>,
 }
 
-/// The rules of all bindings, found by what they are about.
+/// The rules of all bindings, indexed by resource, name and path.
 #[derive(Debug, Default)]
 struct Rules {
-    /// Of rules that name no objects, by resource as it stands in the rule.
+    /// Rules without resource names, by resource as the rule has it.
     by_resource: HashMap<Box<str>, Vec<Granted>>,
-    /// Of the others, by the name of the object.
+    /// Rules with resource names, by name.
     by_name: HashMap<Box<str>, Vec<Granted>>,
-    /// By path.
+    /// Rules by exact path.
     by_path: HashMap<Box<str>, Vec<Granted>>,
-    /// Whose path stands for several.
+    /// Rules with a path that ends with `*`.
     by_prefix: Vec<Granted>,
-    /// The roles of bindings that are not there.
+    /// Missing roles of bindings.
     lacking: Vec<RoleRef>,
 }
 
-/// One rule, and by what it is held.
+/// A rule and the binding that grants it.
 #[derive(Clone, Debug)]
 struct Granted {
-    by: Arc<Named>,
+    by: Arc<KeyedBinding>,
     role: Arc<Role>,
     rule: usize,
 }
@@ -158,7 +158,7 @@ impl Granted {
 }
 
 impl Rules {
-    fn of(index: &Index, bindings: &BTreeMap<Box<str>, Arc<Named>>) -> Self {
+    fn of(index: &Index, bindings: &BTreeMap<Box<str>, Arc<KeyedBinding>>) -> Self {
         let mut rules = Self::default();
         for by in bindings.values() {
             let Some(role) = index.resolve(by) else {
@@ -192,10 +192,10 @@ impl Rules {
         }
     }
 
-    fn find(&self, request: Request<'_>) -> Option<&Granted> {
+    fn find(&self, request: RequestAttributes<'_>) -> Option<&Granted> {
         let fits = |granted: &&Granted| granted.rule().allows(request);
         match request {
-            Request::Resource { resource, subresource, name, .. } => {
+            RequestAttributes::Resource { resource, subresource, name, .. } => {
                 let of = |key: &str| self.by_resource.get(key)?.iter().find(fits);
                 let found = if subresource.is_empty() {
                     of(resource)
@@ -204,7 +204,7 @@ impl Rules {
                 };
                 found.or_else(|| of("*")).or_else(|| self.by_name.get(name)?.iter().find(fits))
             }
-            Request::Path { path, .. } => {
+            RequestAttributes::Path { path, .. } => {
                 let exact = self.by_path.get(path).and_then(|rules| rules.iter().find(fits));
                 exact.or_else(|| self.by_prefix.iter().find(fits))
             }
@@ -213,15 +213,15 @@ impl Rules {
 }
 
 impl Index {
-    /// Puts a role in, or takes it out.
+    /// Adds, replaces or removes a role.
     pub fn set_role(&mut self, namespace: &str, name: &str, role: Option<Role>) {
         let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
         let key = RoleKey::new(namespace, &RoleRef { kind: kind.into(), name: name.into() });
         for binding in self.by_role.get(&key).into_iter().flatten() {
             let (named, place) = (self.bindings.get(binding), self.places.get_mut(&binding.0));
             let Some((named, place)) = named.zip(place) else { continue };
-            for who in named.subjects() {
-                if let Some(held) = place.of(&who).get_mut(who.name()) {
+            for subject in named.subjects() {
+                if let Some(held) = place.of(&subject).get_mut(subject.name()) {
                     held.rules = OnceLock::new();
                 }
             }
@@ -232,25 +232,25 @@ impl Index {
         };
     }
 
-    /// Puts a binding in, or takes it out.
+    /// Adds, replaces or removes a binding.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
         let key: Key = (namespace.into(), name.into());
         if let Some(old) = self.bindings.remove(&key) {
             self.unbind(&old);
         }
         let Some(binding) = binding else { return };
-        let named = Arc::new(Named { key: key.clone(), binding });
+        let named = Arc::new(KeyedBinding { key: key.clone(), binding });
         self.by_role.entry(named.role()).or_default().insert(key.clone());
         let place = self.places.entry(key.0.clone()).or_default();
-        for who in named.subjects() {
-            let held = place.of(&who).entry(who.name().into()).or_default();
+        for subject in named.subjects() {
+            let held = place.of(&subject).entry(subject.name().into()).or_default();
             held.bindings.insert(key.1.clone(), named.clone());
             held.rules = OnceLock::new();
         }
         self.bindings.insert(key, named);
     }
 
-    fn unbind(&mut self, old: &Named) {
+    fn unbind(&mut self, old: &KeyedBinding) {
         let role = old.role();
         if let Some(of_role) = self.by_role.get_mut(&role) {
             of_role.remove(&old.key);
@@ -259,13 +259,13 @@ impl Index {
             }
         }
         let Some(place) = self.places.get_mut(&old.key.0) else { return };
-        for who in old.subjects() {
-            let all = place.of(&who);
-            let Some(held) = all.get_mut(who.name()) else { continue };
+        for subject in old.subjects() {
+            let all = place.of(&subject);
+            let Some(held) = all.get_mut(subject.name()) else { continue };
             held.bindings.remove(&old.key.1);
             held.rules = OnceLock::new();
             if held.bindings.is_empty() {
-                all.remove(who.name());
+                all.remove(subject.name());
             }
         }
         if place.users.is_empty() && place.groups.is_empty() {
@@ -273,7 +273,7 @@ impl Index {
         }
     }
 
-    /// Forgets all roles, or all bindings, of the cluster or of namespaces.
+    /// Removes all roles or all bindings, either cluster-scoped or namespaced.
     pub fn clear(&mut self, bindings: bool, of_cluster: bool) {
         if bindings {
             let keys: Vec<Key> =
@@ -286,11 +286,11 @@ impl Index {
         }
     }
 
-    /// Whether a caller may do something.
-    pub fn decide(&self, caller: Caller<'_>, request: Request<'_>) -> Verdict {
+    /// Decides whether a caller may make a request.
+    pub fn decide(&self, caller: Caller<'_>, request: RequestAttributes<'_>) -> Verdict {
         let namespace = match request {
-            Request::Resource { namespace, .. } => namespace,
-            Request::Path { .. } => "",
+            RequestAttributes::Resource { namespace, .. } => namespace,
+            RequestAttributes::Path { .. } => "",
         };
         let mut lacking = Vec::new();
         for rules in self.rules_held(caller, namespace) {
@@ -302,13 +302,14 @@ impl Index {
         Verdict::NoRule(not_found(&lacking, Words::Singular))
     }
 
-    /// All rules that a caller has in a namespace, and the roles of their bindings that are not there.
+    /// All rules of a caller in a namespace, and the missing roles of its bindings.
     pub fn rules_of(&self, caller: Caller<'_>, namespace: &str) -> (Vec<PolicyRule>, Vec<RoleRef>) {
         let (mut rules, mut lacking) = (Vec::new(), Vec::new());
         for place in self.places(namespace) {
-            // A binding counts once, by however many of its subjects the caller is meant.
+            // A binding counts once, even if several of its subjects match the caller.
             let held = place.held_by(caller).flat_map(|held| &held.bindings);
-            let held: BTreeMap<&str, &Arc<Named>> = held.map(|(name, named)| (&**name, named)).collect();
+            let held: BTreeMap<&str, &Arc<KeyedBinding>> =
+                held.map(|(name, named)| (&**name, named)).collect();
             for named in held.values() {
                 match self.resolve(named) {
                     Some(role) => rules.extend(role.rules.iter().cloned()),
@@ -319,12 +320,12 @@ impl Index {
         (rules, lacking)
     }
 
-    /// The role that a binding in this namespace would give.
+    /// The role that a binding in this namespace refers to.
     pub fn role(&self, namespace: &str, role: &RoleRef) -> Option<Arc<Role>> {
         self.roles.get(&RoleKey::new(namespace, role)).cloned()
     }
 
-    fn resolve(&self, named: &Named) -> Option<Arc<Role>> {
+    fn resolve(&self, named: &KeyedBinding) -> Option<Arc<Role>> {
         self.role(&named.key.0, &named.binding.role_ref)
     }
 
@@ -333,14 +334,14 @@ impl Index {
         held.map(|held| held.rules.get_or_init(|| Rules::of(self, &held.bindings)))
     }
 
-    /// The cluster, and a namespace if there is one.
-    fn places<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Place> {
+    /// The cluster-wide bindings, and those of a namespace if it is not empty.
+    fn places<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a NamespaceIndex> {
         let names = std::iter::once("").chain((!namespace.is_empty()).then_some(namespace));
         names.filter_map(|name| self.places.get(name))
     }
 }
 
-/// How a kind is called.
+/// The form of a kind in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
     /// `role`
@@ -349,7 +350,7 @@ pub enum Words {
     Plural,
 }
 
-/// What Kubernetes says of roles that are not there; nothing if there are none.
+/// Kubernetes' message about missing roles; empty if there are none.
 pub fn not_found(roles: &[RoleRef], words: Words) -> String {
     let mut all: Vec<String> = Vec::new();
     for role in roles {

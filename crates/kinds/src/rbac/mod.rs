@@ -1,4 +1,4 @@
-//! Role-based access control: rules, who has them, and what they allow. Pure.
+//! Role-based access control: rules, bindings and decisions. Pure.
 
 mod bootstrap;
 mod cover;
@@ -10,7 +10,7 @@ mod tests;
 pub use bootstrap::{Bootstrapped, bootstrap, bootstrap_index, reconciled};
 pub use cover::{missing, names_of_missing};
 pub use index::{Index, Verdict, Words, not_found};
-pub use rule::{Binding, Caller, PolicyRule, Request, Role, RoleRef, Subject};
+pub use rule::{Binding, Caller, PolicyRule, RequestAttributes, Role, RoleRef, Subject};
 
-/// The group of roles and bindings.
+/// The API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";

@@ -1,9 +1,9 @@
-//! Roles, bindings and rules, as far as decisions need them, and what one rule allows.
+//! Parsed roles, bindings and rules, and the evaluation of one rule.
 
 use model::error::quote;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Who asks.
+/// The user of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The user name.
@@ -12,25 +12,25 @@ pub struct Caller<'a> {
     pub groups: &'a [String],
 }
 
-/// What a caller wants to do.
+/// The attributes of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
-    /// A verb on objects; every text but the verb and the resource may be empty.
+pub enum RequestAttributes<'a> {
+    /// A resource request; every field but the verb and the resource may be empty.
     Resource {
-        /// What they want to do.
+        /// The verb.
         verb: &'a str,
         /// The group of the resource.
         group: &'a str,
         /// The plural name of the resource.
         resource: &'a str,
-        /// The part of the object.
+        /// The subresource.
         subresource: &'a str,
-        /// Where.
+        /// The namespace.
         namespace: &'a str,
-        /// With which object.
+        /// The name of the object.
         name: &'a str,
     },
-    /// A method on a plain path.
+    /// A request of a nonresource path.
     Path {
         /// The method in lower case.
         verb: &'a str,
@@ -39,23 +39,23 @@ pub enum Request<'a> {
     },
 }
 
-/// One rule of a role.
+/// A rule of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRule {
-    /// What may be done; `*` for everything.
+    /// Allowed verbs; `*` for all.
     #[serde(default, deserialize_with = "or_none")]
     pub verbs: Vec<Box<str>>,
-    /// With resources of these groups; `*` for all.
+    /// API groups; `*` for all.
     #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub api_groups: Vec<Box<str>>,
-    /// With these resources: `pods`, `pods/log`, `*/scale`, `*`.
+    /// Resources: `pods`, `pods/log`, `*/scale`, `*`.
     #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Box<str>>,
-    /// With these objects; none for all.
+    /// Resource names; empty for all.
     #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub resource_names: Vec<Box<str>>,
-    /// With these paths; one that ends with `*` stands for all that begin so.
+    /// Nonresource paths; one that ends with `*` is a prefix.
     #[serde(default, rename = "nonResourceURLs", deserialize_with = "or_none")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Box<str>>,
@@ -70,26 +70,26 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A role as it is stored.
+/// A stored role.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Role {
-    /// What it allows.
+    /// Its rules.
     #[serde(default, deserialize_with = "or_none")]
     pub rules: Vec<PolicyRule>,
 }
 
-/// A binding as it is stored.
+/// A stored binding.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
-    /// Which role.
+    /// The role that it grants.
     pub role_ref: RoleRef,
-    /// To whom.
+    /// The users, groups and service accounts that it grants the role to.
     #[serde(default, deserialize_with = "or_none")]
     pub subjects: Vec<Subject>,
 }
 
-/// The role that a binding gives.
+/// The reference to a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 pub struct RoleRef {
     /// `Role` or `ClusterRole`.
@@ -98,27 +98,27 @@ pub struct RoleRef {
     pub name: Box<str>,
 }
 
-/// Somebody whom a role is given to.
+/// A subject of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Subject {
     /// `User`, `Group` or `ServiceAccount`.
     pub kind: Box<str>,
     /// The name.
     pub name: Box<str>,
-    /// Where a service account is; without it where the binding is.
+    /// The namespace of a service account; empty for that of the binding.
     #[serde(default)]
     pub namespace: Box<str>,
 }
 
 impl Subject {
-    /// The name of the user that this service account is, if it is one of a binding in this namespace.
+    /// The user name of the service account, for a binding in `namespace`.
     pub(super) fn account(&self, namespace: &str) -> Option<String> {
         let namespace = if self.namespace.is_empty() { namespace } else { &self.namespace };
         (&*self.kind == "ServiceAccount" && !namespace.is_empty())
             .then(|| format!("system:serviceaccount:{namespace}:{}", self.name))
     }
 
-    /// Whether a caller is meant by a binding in this namespace.
+    /// Whether a subject of a binding in `namespace` matches a caller.
     pub(super) fn means(&self, caller: Caller<'_>, namespace: &str) -> bool {
         match &*self.kind {
             "User" => *self.name == *caller.name,
@@ -127,7 +127,7 @@ impl Subject {
         }
     }
 
-    /// As reasons name it.
+    /// The subject as the reason of a decision names it.
     pub(super) fn described(&self, namespace: &str) -> String {
         match &*self.kind {
             "ServiceAccount" => {
@@ -140,24 +140,24 @@ impl Subject {
 }
 
 impl PolicyRule {
-    /// Whether it allows what is asked for.
-    pub fn allows(&self, request: Request<'_>) -> bool {
+    /// Whether the rule allows a request.
+    pub fn allows(&self, request: RequestAttributes<'_>) -> bool {
         match request {
-            Request::Resource { verb, group, resource, subresource, name, .. } => {
+            RequestAttributes::Resource { verb, group, resource, subresource, name, .. } => {
                 has(&self.verbs, verb)
                     && has(&self.api_groups, group)
                     && self.resources.iter().any(|rule| names_resource(rule, resource, subresource))
                     && (self.resource_names.is_empty()
                         || self.resource_names.iter().any(|own| **own == *name))
             }
-            Request::Path { verb, path } => {
+            RequestAttributes::Path { verb, path } => {
                 has(&self.verbs, verb) && self.paths.iter().any(|rule| covers_path(rule, path))
             }
         }
     }
 }
 
-/// Whether a list has an entry, or stands for all.
+/// Whether a list contains an entry or `*`.
 fn has(list: &[Box<str>], entry: &str) -> bool {
     list.iter().any(|own| &**own == "*" || **own == *entry)
 }
@@ -172,7 +172,7 @@ fn names_resource(rule: &str, resource: &str, subresource: &str) -> bool {
     rule.split_once('/').is_some_and(|(of, part)| part == subresource && (of == "*" || of == resource))
 }
 
-/// Whether the path of a rule stands for another path.
+/// Whether the path of a rule matches a path.
 pub(super) fn covers_path(rule: &str, path: &str) -> bool {
     rule == path || rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*'))
 }

@@ -1,10 +1,10 @@
-//! What rules allow, who has them, and what may be given away.
+//! Decisions of rules and bindings, and the escalation check.
 
 use serde_json::{Value, json};
 
 use super::{
-    Binding, Bootstrapped, Caller, Index, PolicyRule, Request, Role, Verdict, bootstrap, bootstrap_index,
-    missing, names_of_missing, reconciled,
+    Binding, Bootstrapped, Caller, Index, PolicyRule, RequestAttributes, Role, Verdict, bootstrap,
+    bootstrap_index, missing, names_of_missing, reconciled,
 };
 
 fn rules(rules: Value) -> Vec<PolicyRule> {
@@ -19,13 +19,13 @@ fn binding(kind: &str, name: &str, subjects: Value) -> Option<Binding> {
     serde_json::from_value(json!({"roleRef": {"kind": kind, "name": name}, "subjects": subjects})).unwrap()
 }
 
-fn resource<'a>(verb: &'a str, path: &'a str, namespace: &'a str, name: &'a str) -> Request<'a> {
+fn resource<'a>(verb: &'a str, path: &'a str, namespace: &'a str, name: &'a str) -> RequestAttributes<'a> {
     let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
     let (group, resource) = resource.split_once(':').unwrap_or(("", resource));
-    Request::Resource { verb, group, resource, subresource, namespace, name }
+    RequestAttributes::Resource { verb, group, resource, subresource, namespace, name }
 }
 
-fn allowed(index: &Index, user: &str, groups: &[&str], request: Request<'_>) -> bool {
+fn allowed(index: &Index, user: &str, groups: &[&str], request: RequestAttributes<'_>) -> bool {
     let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
     matches!(index.decide(Caller { name: user, groups: &groups }, request), Verdict::Allowed(_))
 }
@@ -49,7 +49,7 @@ fn a_rule_allows_its_verbs_on_its_resources() {
     }
     let everything = rule(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
     assert!(everything.allows(resource("smell", "g:roses/red", "n", "x")));
-    assert!(!everything.allows(Request::Path { verb: "get", path: "/" }));
+    assert!(!everything.allows(RequestAttributes::Path { verb: "get", path: "/" }));
     let named =
         rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}));
     assert!(named.allows(resource("get", "pods", "", "a")) && !named.allows(resource("get", "pods", "", "")));
@@ -57,7 +57,7 @@ fn a_rule_allows_its_verbs_on_its_resources() {
     for (path, expected) in
         [("/healthz", true), ("/healthz/", false), ("/logs/", true), ("/logs/a", true), ("/logs", false)]
     {
-        assert_eq!(paths.allows(Request::Path { verb: "get", path }), expected, "{path}");
+        assert_eq!(paths.allows(RequestAttributes::Path { verb: "get", path }), expected, "{path}");
     }
 }
 
@@ -95,7 +95,7 @@ fn bindings_give_roles_to_users_groups_and_service_accounts() {
 }
 
 #[test]
-fn reasons_are_those_of_kubernetes() {
+fn reasons_of_decisions_are_those_of_kubernetes() {
     let mut index = Index::default();
     index.set_role("", "reader", role(json!([{"verbs": ["get"], "nonResourceURLs": ["/x"]}])));
     index.set_binding(
@@ -111,7 +111,7 @@ fn reasons_are_those_of_kubernetes() {
     index.set_binding("n", "d", binding("ClusterRole", "gone", json!([{"kind": "User", "name": "u"}])));
     let groups = ["g".to_owned()];
     let caller = Caller { name: "u", groups: &groups };
-    let request = Request::Path { verb: "get", path: "/x" };
+    let request = RequestAttributes::Path { verb: "get", path: "/x" };
     let by = "ClusterRoleBinding \"b\" of ClusterRole \"reader\" to Group \"g\"";
     assert_eq!(index.decide(caller, request), Verdict::Allowed(by.to_owned()));
     let why = "[role.rbac.authorization.k8s.io \"gone\" not found, clusterrole.rbac.authorization.k8s.io \"gone\" not found]";
@@ -121,7 +121,7 @@ fn reasons_are_those_of_kubernetes() {
 }
 
 #[test]
-fn what_is_given_away_has_to_be_held() {
+fn granted_rules_must_be_held() {
     let held = rules(json!([
         {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/scale"]},
         {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["web"]},
@@ -147,7 +147,7 @@ fn what_is_given_away_has_to_be_held() {
 }
 
 #[test]
-fn the_first_roles_are_there_and_those_of_parts_say_which() {
+fn bootstrap_roles_parse_with_their_aggregation() {
     let all = bootstrap();
     let find = |resource: &str, name: &str| -> &Bootstrapped {
         all.iter().find(|one| one.resource == resource && one.object["metadata"]["name"] == name).unwrap()
@@ -161,14 +161,14 @@ fn the_first_roles_are_there_and_those_of_parts_say_which() {
     assert_eq!(binding.object["roleRef"]["name"], "extension-apiserver-authentication-reader");
     assert_eq!(binding.namespace, "kube-system");
     let index = bootstrap_index();
-    let health = Request::Path { verb: "get", path: "/healthz" };
+    let health = RequestAttributes::Path { verb: "get", path: "/healthz" };
     assert!(allowed(&index, "system:anonymous", &["system:unauthenticated"], health));
     assert!(!allowed(&index, "joe", &["system:authenticated"], resource("get", "pods", "", "x")));
     assert!(allowed(&index, "system:kube-scheduler", &[], resource("create", "pods/binding", "n", "x")));
 }
 
 #[test]
-fn what_is_missing_is_added_and_what_others_added_stays() {
+fn reconciliation_adds_missing_rules_and_keeps_others() {
     let wanted =
         bootstrap().into_iter().find(|one| one.object["metadata"]["name"] == "system:basic-user").unwrap();
     assert_eq!(reconciled(&wanted.object, &wanted.object), None);

@@ -1,16 +1,16 @@
-//! How long ago something was, as kubectl shows it.
+//! Ages as kubectl shows them.
 
 use jiff::Timestamp as Now;
 
 use crate::schema::{Precision, Timestamp};
 
-/// A duration in two figures or three: `64s`, `5m21s`, `29m`, `3h10m`, `6y319d`.
+/// A duration in two or three digits: `64s`, `5m21s`, `29m`, `3h10m`, `6y319d`.
 pub fn human_duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
     const YEAR: i64 = 365 * DAY;
-    // Clocks that differ by a second or so are no reason to complain.
+    // Tolerates a clock skew of a second.
     if seconds < -1 {
         return "<invalid>".to_owned();
     }
@@ -32,9 +32,9 @@ pub fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// How long ago a time was; `None` for none.
+/// The time since a timestamp; `None` for an invalid one.
 pub fn since(time: &str, now: Now) -> Option<String> {
-    // Six digits behind the point count; of any others Go's reader of times takes none.
+    // Up to six fractional digits are used; Go ignores a longer fraction.
     let time = Timestamp::parse(time, Precision::Micros)
         .or_else(|_| Timestamp::parse(time, Precision::Seconds))
         .ok()?;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_get_coarser_with_their_length() {
+    fn long_durations_have_a_coarse_unit() {
         let (minute, hour, day) = (60, 3600, 86_400);
         for (seconds, shown) in [
             (-2, "<invalid>"),

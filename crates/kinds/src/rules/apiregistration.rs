@@ -1,4 +1,4 @@
-//! APIService of `apiregistration.k8s.io`: a version of a group, served here or by somebody else.
+//! APIService of `apiregistration.k8s.io`: a group version, served locally or by an extension server.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -38,8 +38,8 @@ pub(super) const RULES: &[KindRules] = &[KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Service", "string", "The service that serves it."),
-        Column::new("Available", "string", "Whether it can be reached."),
+        Column::new("Service", "string", "The Service that serves it."),
+        Column::new("Available", "string", "Whether the API is available."),
         AGE,
     ],
     cells: |object, now| {
@@ -56,7 +56,7 @@ fn service(object: &Object) -> Option<&Object> {
     value(object, &["spec", "service"]).and_then(Value::as_object)
 }
 
-/// What this server serves itself is there at once.
+/// A local APIService is available at once.
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     if old.is_none() && service(new).is_none() {
         let condition = json!({
@@ -96,7 +96,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Who is reached through the network has to be found and trusted.
+/// Validates the CA bundle and TLS settings of an extension server.
 fn bad_trust(spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let bundle = crate::schema::decode_base64(text(spec, &["caBundle"])).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What only one object at a time may have: addresses and ports that the server hands out, and being the default.
+//! Allocation of exclusive values: cluster IPs, node ports, and the default PriorityClass.
 //!
-//! Here it is decided what an object shall get. That nobody else gets it is the store's affair: each claim has a key there.
+//! This module decides which values an object gets. The store makes them exclusive: each claim has a key there.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -9,29 +9,29 @@ use model::error::FieldError;
 
 use super::ranges::Ranges;
 
-/// Something that only one object at a time may have.
+/// A value that only one object at a time may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
-    /// An address of a service.
+    /// A cluster IP of a Service.
     ClusterIp(Ipv4Addr),
-    /// A port on every node.
+    /// A node port.
     NodePort(u16),
-    /// To be the priority of pods that name none.
+    /// The default PriorityClass.
     DefaultPriority,
 }
 
-/// Why an object cannot get what it wants.
+/// The reason why an allocation fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// It asks for something that it cannot have.
+    /// The requested value is invalid or taken.
     Invalid(Vec<FieldError>),
-    /// It may not be what it asks to be.
+    /// The object may not have the value.
     Forbidden(String),
-    /// There is nothing left, or what Kubernetes takes for its own fault.
+    /// The range is exhausted, or Kubernetes reports an internal error.
     Internal(String),
 }
 
-/// What can be handed out.
+/// The allocator: ranges and the values that are known to be taken.
 pub struct Pool<'a> {
     ranges: Ranges,
     taken: BTreeMap<Claim, String>,
@@ -39,12 +39,12 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// Everything but what is known to be taken, with the names of those who have it; it chooses by chance.
+    /// An allocator with the taken values and the names of their owners; it chooses free ones at random.
     pub fn new(ranges: Ranges, taken: BTreeMap<Claim, String>, random: &'a mut dyn FnMut() -> u32) -> Self {
         Self { ranges, taken, random }
     }
 
-    /// The name of the object that has something.
+    /// The name of the object that has a value.
     pub(super) fn owner(&self, claim: Claim) -> Option<&str> {
         self.taken.get(&claim).map(String::as_str)
     }
@@ -53,7 +53,7 @@ impl<'a> Pool<'a> {
         self.taken.insert(claim, String::new()).is_none()
     }
 
-    /// Takes this address, or says why it cannot be had.
+    /// Allocates this address; the error is the reason.
     pub(super) fn take_address(&mut self, address: Ipv4Addr) -> Result<(), &'static str> {
         let number = u32::from(address).wrapping_sub(u32::from(self.ranges.first_address()));
         if number >= self.ranges.addresses() {
@@ -62,7 +62,7 @@ impl<'a> Pool<'a> {
         if self.take(Claim::ClusterIp(address)) { Ok(()) } else { Err("provided IP is already allocated") }
     }
 
-    /// Takes any address.
+    /// Allocates any free address.
     pub(super) fn next_address(&mut self) -> Option<Ipv4Addr> {
         let first = u32::from(self.ranges.first_address());
         let address = |number| Claim::ClusterIp(Ipv4Addr::from(first + number));
@@ -72,7 +72,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Takes this port, or says why it cannot be had.
+    /// Allocates this port; the error is the reason.
     pub(super) fn take_port(&mut self, port: i64) -> Result<(), String> {
         let Ranges { first_port, last_port, .. } = self.ranges;
         let port = u16::try_from(port).ok().filter(|port| (first_port..=last_port).contains(port));
@@ -88,7 +88,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Takes any port.
+    /// Allocates any free port.
     pub(super) fn next_port(&mut self) -> Result<u16, &'static str> {
         let first = self.ranges.first_port;
         let port = |number| Claim::NodePort(first + u16::try_from(number).unwrap_or_default());
@@ -98,7 +98,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Takes one of those with numbers below `count`; those below `chosen` only if there is no other.
+    /// Allocates one of the values below `count`; those below `chosen`, the static band, only if all others are taken.
     fn next(&mut self, count: u32, chosen: u32, claim: impl Fn(u32) -> Claim) -> Option<Claim> {
         for (start, length) in
             [(chosen, count - chosen), (0, chosen)].into_iter().filter(|(_, length)| *length > 0)

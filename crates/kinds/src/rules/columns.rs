@@ -1,4 +1,4 @@
-//! The columns of a table of objects, and the cells of a row.
+//! Printer columns and cells of tables.
 
 use model::Object;
 use model::object::{entries, text};
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use super::age::since;
 
-/// A column of a table.
+/// A printer column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its heading.
     pub name: &'static str,
     /// `string`, `integer`, `boolean` or `date`.
     pub kind: &'static str,
-    /// `name` for the one that has the name of the object, else empty.
+    /// `name` for the column with the object's name, else empty.
     pub format: &'static str,
-    /// What it shows.
+    /// The description.
     pub description: &'static str,
-    /// Zero; one if only a wide table shows it.
+    /// Zero, or one if only wide output shows it.
     pub priority: i32,
 }
 
@@ -35,11 +35,11 @@ impl Column {
 pub(super) const NAME: Column =
     Column { format: "name", ..Column::new("Name", "string", "The name of the object.") };
 
-/// How long ago the object was created.
-pub(super) const AGE: Column = Column::new("Age", "string", "How long ago it was created.");
+/// The age of the object.
+pub(super) const AGE: Column = Column::new("Age", "string", "The time since its creation.");
 
 /// The columns of a built-in kind that declares none.
-pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "When it was created.")];
+pub(super) const PLAIN: &[Column] = &[NAME, Column::new("Created At", "date", "The time of its creation.")];
 
 pub(super) fn plain_cells(object: &Object, _now: jiff::Timestamp) -> Vec<Value> {
     vec![name(object), text(object, &["metadata", "creationTimestamp"]).into()]
@@ -54,12 +54,12 @@ pub(super) fn age(object: &Object, now: jiff::Timestamp) -> Value {
     age.unwrap_or_else(|| "<unknown>".to_owned()).into()
 }
 
-/// A text, or a word for none.
+/// A text, or `<none>` if it is empty.
 pub(super) fn or_none(text: String) -> Value {
     if text.is_empty() { "<none>".into() } else { text.into() }
 }
 
-/// Labels as selectors write them, or a word for none.
+/// Labels in selector notation, or `<none>`.
 pub(super) fn labels(object: &Object, path: &[&str]) -> Value {
     let pairs = entries(object, path);
     let pairs: Vec<String> =
@@ -67,7 +67,7 @@ pub(super) fn labels(object: &Object, path: &[&str]) -> Value {
     or_none(pairs.join(","))
 }
 
-/// The first three of a list and how many more there are; a word if there is nothing to show.
+/// The first three items of a list and the number of the others; `nothing` if it is empty.
 pub(super) fn some_of(list: impl Iterator<Item = String>, nothing: &str) -> Value {
     const SHOWN: usize = 3;
     let mut shown: Vec<String> = list.collect();

@@ -1,4 +1,4 @@
-//! Checks of fields that kinds share, and the fields that an update keeps.
+//! Shared validation of fields, and the fields that an update keeps.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -6,17 +6,17 @@ use model::names::{label_value, qualified_name};
 use model::object::{copy, map_mut};
 use serde_json::{Map, Value};
 
-/// The error for each problem of a text.
+/// One error per problem of a value.
 pub fn invalid_for(path: &Path<'_>, value: &str, problems: Vec<String>) -> Vec<FieldError> {
     problems.into_iter().map(|problem| FieldError::invalid(path, value, problem)).collect()
 }
 
-/// The error for a text that is none of a few.
+/// The error for a value that is not in a list.
 pub fn unsupported(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<FieldError> {
     (!supported.contains(&value)).then(|| FieldError::not_supported(path, value, supported))
 }
 
-/// What is wrong with labels, or with what selects by them.
+/// Validates labels, or selectors by labels.
 pub fn bad_labels<'a>(
     path: &Path<'_>,
     labels: impl Iterator<Item = (&'a String, &'a Value)>,
@@ -30,7 +30,7 @@ pub fn bad_labels<'a>(
     labels.flat_map(check).collect()
 }
 
-/// The error for a field that may not change, if it has changed.
+/// The error for an immutable field that changed.
 pub fn immutable(new: &Object, old: &Object, field: &str) -> Option<FieldError> {
     let changed = new.get(field) != old.get(field);
     changed.then(|| {
@@ -39,7 +39,7 @@ pub fn immutable(new: &Object, old: &Object, field: &str) -> Option<FieldError> 
     })
 }
 
-/// Takes all from the old object but metadata and status.
+/// Restores everything but metadata and status from the old object.
 pub fn keep_all_but_status(new: &mut Object, old: &Object) {
     let is_own = |field: &String| ["metadata", "status"].contains(&field.as_str());
     new.retain(|field, _| is_own(field) || old.contains_key(field));
@@ -48,7 +48,7 @@ pub fn keep_all_but_status(new: &mut Object, old: &Object) {
     }
 }
 
-/// Takes from the old object the metadata that a write of a status never changes.
+/// Restores the metadata that a status update does not change.
 pub fn keep_metadata(new: &mut Object, old: &Object) {
     let nothing = Map::new();
     let old = old.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);

@@ -1,4 +1,4 @@
-//! The conditions in a status that newer kinds have: a type once, a known status, a reason and a time.
+//! Validation of `metav1.Condition`: unique types, a known status, a reason and a time.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 const REASON_LENGTH_MAX: usize = 1024;
 const MESSAGE_LENGTH_MAX: usize = 32 * 1024;
 
-/// What is wrong with the conditions at a path.
+/// Validates the conditions at a path.
 pub fn bad_conditions(path: &Path<'_>, conditions: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();

@@ -1,36 +1,36 @@
-//! Values in messages as Go writes those types that have no names for JSON: by the names of their fields, in the order
-//! in which the type declares them, with everything that is empty.
+//! Formats values in messages as Go formats types without JSON tags: by the names of their fields, in declaration
+//! order, including empty ones.
 
 use serde_json::Value;
 
 use super::selection::go_selector;
 
-/// A type of Go. The names of fields are those of JSON; Go's begin with a capital.
+/// A Go type. Field names are those of JSON; Go's begin with a capital letter.
 pub enum Go {
-    /// Written as it is; this text stands for one that is absent.
+    /// Written as it is; the text is that of an absent value.
     Plain(&'static str),
     /// A struct.
     Struct(Fields),
-    /// A struct that may be absent.
+    /// A pointer to a struct.
     Pointer(Fields),
     /// A list.
     List(&'static Go),
-    /// A label selector, which has names for JSON.
+    /// A label selector, which has JSON tags.
     Selector,
 }
 
-/// The fields of a struct in their order.
+/// The fields of a struct in declaration order.
 pub type Fields = &'static [(&'static str, Go)];
 
-/// What may be absent.
+/// An optional value.
 pub const OPTIONAL: Go = Go::Plain("null");
-/// A text.
+/// A string.
 pub const TEXT: Go = Go::Plain("\"\"");
 /// A number.
 pub const NUMBER: Go = Go::Plain("0");
 
 impl Go {
-    /// Writes a value of this type.
+    /// Formats a value of this type.
     pub fn write(&self, value: Option<&Value>) -> String {
         let value = value.filter(|value| !value.is_null());
         match (self, value) {

@@ -1,4 +1,4 @@
-//! Label selectors as objects hold them: labels and expressions that all have to match.
+//! Validation of label selectors.
 
 use model::error::{FieldError, Path};
 use model::names::{label_value, qualified_name};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rules::common::bad_labels;
 
-/// What is wrong with the selector at a path; nothing if there is none.
+/// Validates the selector at a path; a missing one is valid.
 pub fn bad_label_selector(path: &Path<'_>, selector: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(selector) = selector.and_then(Value::as_object) else { return errors };
@@ -46,7 +46,7 @@ fn bad_requirement(path: &Path<'_>, requirement: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An error for each message about a text.
+/// An error for each message about a value.
 pub fn invalid(path: &Path<'_>, value: &str, messages: Vec<String>) -> impl Iterator<Item = FieldError> {
     messages.into_iter().map(move |message| FieldError::invalid(path, value, message))
 }

@@ -1,7 +1,7 @@
-//! What Kubernetes writes in code about a kind: defaults, preparation, validation, selectable fields, columns.
+//! The rules of built-in kinds: defaults, preparation, validation, selectable fields, printer columns.
 //!
-//! Objects come here as [`crate::schema::check`] leaves them. A kind that is not listed has no rules of its own.
-//! Metadata is checked elsewhere, by the same rules for all kinds.
+//! Objects have been decoded by [`crate::schema::check`]. A kind that is not listed has no rules. Metadata is validated
+//! elsewhere, in the same way for all kinds.
 
 mod admission;
 mod age;
@@ -56,118 +56,118 @@ pub use policy::{evict, note_eviction};
 pub use ranges::Ranges;
 pub use resource::{admin_access, bad_admin_access};
 
-/// Everything that is special about a kind.
+/// The rules of a kind.
 #[derive(Debug)]
 pub struct KindRules {
     /// The group, empty for the core group.
     pub group: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// What its names have to be.
+    /// The validation of its names.
     pub name: NameRule,
-    /// Fills in what a client left out. Runs on everything that is decoded, also on what was stored.
+    /// Sets defaults. Runs on every decoded object, including stored ones.
     pub default: fn(&mut Object),
-    /// Fills in what counts as set by whoever writes, when it is decided who owns which field.
+    /// Sets values that count as written by the client when field managers are computed.
     pub seen: Option<fn(&mut Object)>,
-    /// Sets what no client may set, before a new object is validated; its name may not be known yet.
+    /// Sets fields that clients may not set on create, before validation; the name may not be generated yet.
     pub prepare_create: fn(&mut Object),
-    /// The same for a new version of an object: the new one, and the old one.
+    /// Sets fields that clients may not set on update: the new object and the old one.
     pub prepare_update: fn(&mut Object, &Object),
-    /// Sets what depends on who writes and when, after preparation: the new version, and the old one unless it is created.
+    /// Sets fields that depend on the user and the time, after preparation: the new object, and the old one of an
+    /// update.
     pub stamp: fn(&mut Object, Option<&Object>, &Writer),
-    /// Brings an object into its final form, after validation, with its name known.
+    /// Normalizes a validated object.
     pub canonicalize: fn(&mut Object),
-    /// What is wrong with a new object.
+    /// Validates a new object.
     pub validate_create: fn(&Object) -> Vec<FieldError>,
-    /// What is wrong with a new version of an object: the new one, and the old one.
+    /// Validates an update: the new object and the old one.
     pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
-    /// What everybody is told who still uses the kind.
+    /// The deprecation warning of the kind.
     pub deprecated: Option<&'static str>,
-    /// What a client should be told though it is valid: the new version, and the old one unless it is created.
+    /// The warnings about a valid object: the new object, and the old one of an update.
     pub warnings: fn(&Object, Option<&Object>) -> Vec<String>,
-    /// For how many seconds an object goes on when its deletion begins, given what the client asked for.
+    /// The grace period of a deletion in seconds, for the requested one.
     pub grace: Option<fn(&Object, Option<i64>) -> i64>,
-    /// Sets what a deletion changes that does not end at once.
+    /// Sets fields when a graceful deletion starts.
     pub prepare_delete: fn(&mut Object),
-    /// Whether something beside `metadata.finalizers` holds a deletion back.
+    /// Whether anything beside `metadata.finalizers` blocks the deletion.
     pub holds_deletion: fn(&Object) -> bool,
-    /// Why an object with this name may never be deleted.
+    /// The reason why an object with this name cannot be deleted.
     pub forbids_deletion: fn(&str) -> Option<&'static str>,
-    /// What becomes of its dependents where a deletion does not say it.
+    /// The default propagation policy of a deletion.
     pub dependents: Dependents,
-    /// Fills in what the server hands out, before anything else is prepared: the new version, and the old one unless it
-    /// is created.
+    /// Allocates values before preparation: the new object, and the old one of an update.
     pub allocate: Option<Allocate>,
-    /// What a valid object has for itself alone.
+    /// The exclusive values of a valid object.
     pub claims: fn(&Object) -> BTreeSet<Claim>,
-    /// The resources, by group and plural, of which the object with the same name ends with this one.
+    /// The resources, by group and plural, whose object of the same name is deleted with this one.
     pub ends_with: &'static [(&'static str, &'static str)],
-    /// The ways to write only a part of it.
+    /// Its writable subresources.
     pub subresources: &'static [Subresource],
-    /// Whether `metadata.generation` counts the changes of anything but metadata and status.
+    /// Whether `metadata.generation` counts changes outside metadata and status.
     pub counts_generations: bool,
-    /// Whether it counts the changes of annotations too.
+    /// Whether the generation counts changes of annotations, too.
     pub counts_annotations: bool,
-    /// Whether an update of an object that is not there creates it.
+    /// Whether an update creates a missing object.
     pub create_on_update: bool,
-    /// Whether an update may leave out the resourceVersion.
+    /// Whether an update may omit the resourceVersion.
     pub unconditional_update: bool,
-    /// Its fields for field selectors, beside the name and namespace that every kind has.
+    /// Its selectable fields, beside name and namespace.
     pub selectable: &'static [SelectableField],
     columns: &'static [Column],
     cells: fn(&Object, jiff::Timestamp) -> Vec<Value>,
 }
 
-/// Fills in what the server hands out, or says why it cannot.
+/// Allocates exclusive values for an object.
 pub type Allocate = fn(&mut Object, Option<&Object>, &mut Pool<'_>) -> Result<(), Refusal>;
 
-/// Who writes, and when.
+/// The user and the time of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The user name.
     pub name: &'a str,
-    /// What tells users of one name apart; may be empty.
+    /// The unique ID of the user; may be empty.
     pub uid: &'a str,
     /// The groups of the user.
     pub groups: &'a [String],
-    /// What else is known of the user.
+    /// The extra fields of the user.
     pub extra: &'a BTreeMap<String, Vec<String>>,
-    /// The time, as objects have it.
+    /// The time in the format of objects.
     pub now: &'a str,
 }
 
-/// A part of an object that is written by itself, such as `status`.
+/// A writable subresource such as `status`.
 #[derive(Debug)]
 pub struct Subresource {
     /// Its name in the path.
     pub name: &'static str,
-    /// Takes from the old object what this part does not write.
+    /// Restores the fields that the subresource does not write from the old object.
     pub prepare_update: fn(&mut Object, &Object),
-    /// What is wrong with the new version; instead of the rules of the whole object.
+    /// Validates the update, instead of the validation of the whole object.
     pub validate_update: fn(&Object, &Object) -> Vec<FieldError>,
 }
 
-/// A field that field selectors can name.
+/// A selectable field.
 #[derive(Debug)]
 pub struct SelectableField {
-    /// As selectors name it.
+    /// The name in selectors.
     pub path: &'static str,
-    /// Its value; empty if the object has none.
+    /// Its value; empty if it is missing.
     pub value: for<'a> fn(&'a Object) -> Cow<'a, str>,
 }
 
-/// What becomes of the objects that an object owns when it is deleted and nothing is said of them.
+/// The default propagation policy of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependents {
-    /// They go behind it.
+    /// Background: dependents are garbage collected.
     Collected,
-    /// They stay, and the client is told this.
+    /// Orphan, with a warning for the client.
     Orphaned(&'static str),
-    /// It never has any, whatever a deletion says of them.
+    /// The kind has no dependents; the propagation policy is ignored.
     None,
 }
 
-/// The kinds that have rules, by group.
+/// The kinds with rules, by group.
 const GROUPS: &[&[KindRules]] = &[
     admission::RULES,
     apiextensions::RULES,
@@ -193,22 +193,22 @@ fn all() -> impl Iterator<Item = &'static KindRules> {
     GROUPS.iter().copied().flatten()
 }
 
-/// The rules of a kind, if it has any.
+/// The rules of a kind.
 pub fn rules(group: &str, kind: &str) -> Option<&'static KindRules> {
     all().find(|rules| rules.group == group && rules.kind == kind)
 }
 
-/// What a kind without rules of its own has.
+/// The rules of a kind that has none of its own.
 pub fn plain_rules(has_status: bool) -> &'static KindRules {
     const PLAIN: &KindRules = &KindRules::PLAIN;
     const WITH_STATUS: &KindRules = &KindRules::WITH_STATUS;
     if has_status { WITH_STATUS } else { PLAIN }
 }
 
-/// Kinds with fields of their own whose selectors may not name the namespace.
+/// Kinds with selectable fields of their own, but without `metadata.namespace`.
 const NO_NAMESPACE_FIELD: [&str; 4] = ["CertificateSigningRequest", "Namespace", "Node", "ResourceSlice"];
 
-/// Whether a field selector may name this field of a kind; if not, the message that says so.
+/// Checks that a field selector may name this field of a kind; the error is the message.
 pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), String> {
     let own = rules(group, kind).map(|rules| rules.selectable).unwrap_or_default();
     if path == "metadata.name" || own.iter().any(|field| field.path == path) {
@@ -223,7 +223,7 @@ pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), Strin
             )),
         };
     }
-    // Kinds with fields of their own list all of them, and these do not list the namespace that they do not have.
+    // Kinds with selectable fields list all of them; cluster-scoped ones do not list the namespace.
     if path == "metadata.namespace" && !NO_NAMESPACE_FIELD.contains(&kind) {
         return Ok(());
     }
@@ -237,7 +237,7 @@ pub fn check_selectable(group: &str, kind: &str, path: &str) -> Result<(), Strin
 }
 
 impl KindRules {
-    /// A kind about which nothing is special; each kind says where it differs.
+    /// The rules of a kind without special cases; each kind overrides some.
     const PLAIN: Self = Self {
         group: "",
         kind: "",
@@ -270,7 +270,7 @@ impl KindRules {
         cells: columns::plain_cells,
     };
 
-    /// A kind with a status that only its controller writes, and a generation that counts the changes of its spec.
+    /// The rules of a kind with a status subresource and a generation.
     const WITH_STATUS: Self = Self {
         prepare_create: |object| {
             object.insert("status".to_owned(), Value::Object(Map::new()));
@@ -285,22 +285,22 @@ impl KindRules {
         ..Self::PLAIN
     };
 
-    /// The columns of its table.
+    /// Its printer columns.
     pub fn columns(&self) -> &'static [Column] {
         self.columns
     }
 
-    /// The cells of an object, one for each column.
+    /// The cells of an object, one per column.
     pub fn cells(&self, object: &Object, now: jiff::Timestamp) -> Vec<Value> {
         (self.cells)(object, now)
     }
 
-    /// The part of it with this name, if it has one.
+    /// The subresource with this name.
     pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
     }
 
-    /// Whether its status is written apart from the rest.
+    /// Whether it has a status subresource.
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }

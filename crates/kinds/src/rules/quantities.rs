@@ -1,23 +1,23 @@
-//! Rules about amounts that kinds share.
+//! Shared validation of quantities.
 
 use model::error::{FieldError, Path};
 use quantity::Quantity;
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// The error for an amount below zero.
+/// The error for a negative quantity.
 pub fn negative(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let below = Quantity::parse(amount).is_ok_and(|quantity| quantity.is_negative());
     below.then(|| FieldError::invalid(path, amount, NEGATIVE))
 }
 
-/// The error for an amount that is not above zero.
+/// The error for a quantity that is not positive.
 pub fn not_positive(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let above = Quantity::parse(amount).is_ok_and(|quantity| !quantity.is_negative() && !quantity.is_zero());
     (!above).then(|| FieldError::invalid(path, amount, "must be greater than zero"))
 }
 
-/// The error for an amount below zero, in the words for capacities; it shows whole units.
+/// The error for a negative capacity, which shows whole units.
 pub fn bad_amount(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     let below = Quantity::parse(amount).is_ok_and(|quantity| quantity.is_negative());
     below.then(|| {
@@ -26,7 +26,7 @@ pub fn bad_amount(path: &Path<'_>, amount: &str) -> Option<FieldError> {
     })
 }
 
-/// Whether an amount has a part that is less than one.
+/// Whether a quantity has a fraction.
 pub fn is_fractional(amount: &str) -> bool {
     Quantity::parse(amount).is_ok_and(|quantity| !quantity.is_whole())
 }

@@ -1,8 +1,8 @@
-//! What the server hands out addresses and ports of services from.
+//! The ranges of cluster IPs and node ports.
 
 use std::net::Ipv4Addr;
 
-/// The addresses of services and their ports on nodes.
+/// The ranges of cluster IPs and node ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranges {
     network: Ipv4Addr,
@@ -12,14 +12,14 @@ pub struct Ranges {
 }
 
 impl Default for Ranges {
-    /// As kube-apiserver has them.
+    /// The defaults of kube-apiserver.
     fn default() -> Self {
         Self { network: Ipv4Addr::new(10, 0, 0, 0), bits: 24, first_port: 30_000, last_port: 32_767 }
     }
 }
 
 impl Ranges {
-    /// With these addresses, as in `10.96.0.0/12`; `None` where that is no network of IPv4 with addresses to hand out.
+    /// With the addresses of a CIDR such as `10.96.0.0/12`; `None` if it is not an IPv4 network with usable addresses.
     #[must_use]
     pub fn with_network(self, text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
@@ -28,7 +28,7 @@ impl Ranges {
         Some(Self { network: network.into(), bits, ..self })
     }
 
-    /// With these ports, as in `30000-32767`; `None` where that is none.
+    /// With the ports of a range such as `30000-32767`; `None` if it is invalid.
     #[must_use]
     pub fn with_ports(self, text: &str) -> Option<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -36,22 +36,23 @@ impl Ranges {
         (0 < first_port && first_port <= last_port).then_some(Self { first_port, last_port, ..self })
     }
 
-    /// The network, as `10.0.0.0/24`.
+    /// The network as a CIDR such as `10.0.0.0/24`.
     pub fn network(&self) -> String {
         format!("{}/{}", self.network, self.bits)
     }
 
-    /// The first address, without the one of the network: that of the server itself.
+    /// The first usable address: that of the Service `kubernetes`.
     pub fn first_address(&self) -> Ipv4Addr {
         (u32::from(self.network) + 1).into()
     }
 
-    /// How many addresses there are, without those of the network and of everyone in it.
+    /// The number of usable addresses, without network and broadcast address.
     pub(super) fn addresses(&self) -> u32 {
         (1 << (32 - self.bits)) - 2
     }
 
-    /// Addresses below are handed out only when the others are taken, so that clients can choose some of their own.
+    /// The size of the static band: addresses below are allocated only when all others are taken, so that clients can
+    /// choose them.
     pub(super) fn chosen_addresses(&self) -> u32 {
         kept_for_clients(self.addresses() + 2, 16, 256)
     }
@@ -60,13 +61,13 @@ impl Ranges {
         u32::from(self.last_port - self.first_port) + 1
     }
 
-    /// As [`Ranges::chosen_addresses`], of ports.
+    /// Like [`Ranges::chosen_addresses`], for ports.
     pub(super) fn chosen_ports(&self) -> u32 {
         kept_for_clients(self.ports(), 32, 128)
     }
 }
 
-/// One of so many, but 16 of them at least and `most` at most; none of a range that is hardly larger.
+/// A fraction `1/of` of the range, at least 16 and at most `most`; zero for a small range.
 fn kept_for_clients(count: u32, of: u32, most: u32) -> u32 {
     if count <= 16 { 0 } else { (count / of).clamp(16, most) }
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_have_what_kubernetes_hands_out_of_them() {
+    fn networks_have_the_usable_addresses_of_kubernetes() {
         let of = |text: &str| Ranges::default().with_network(text);
         let usual = Ranges::default();
         assert_eq!(of("10.0.0.7/24"), Some(usual));
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_a_row() {
+    fn ports_are_a_range() {
         let of = |text: &str| Ranges::default().with_ports(text);
         assert_eq!(of("30000-32767"), Some(Ranges::default()));
         assert_eq!(of("7").map(|ranges| ranges.ports()), Some(1));

@@ -1,4 +1,4 @@
-//! Label selectors of objects that can be asked, and how tables and messages show them.
+//! Evaluation and display of label selectors.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use model::names::{label_value, qualified_name};
 use model::object::{entries, items, text};
 use serde_json::Value;
 
-/// What a selector selects.
+/// A parsed label selector.
 pub struct Selection<'a>(Option<Vec<Term<'a>>>);
 
-/// One thing that has to hold for the labels.
+/// One requirement.
 struct Term<'a> {
     key: &'a str,
     operator: Operator,
@@ -28,7 +28,7 @@ enum Operator {
 }
 
 impl<'a> Selection<'a> {
-    /// Reads a selector; no selector selects nothing. `None` if it cannot be asked because it is invalid.
+    /// Parses a selector; a missing one selects nothing. `None` if it is invalid.
     pub fn read(selector: Option<&'a Value>) -> Option<Self> {
         let Some(selector) = selector.and_then(Value::as_object) else { return Some(Self(None)) };
         let mut terms: Vec<Term<'a>> = entries(selector, &["matchLabels"])
@@ -40,7 +40,7 @@ impl<'a> Selection<'a> {
         terms.iter().all(Term::is_valid).then_some(Self(Some(terms)))
     }
 
-    /// The equalities of a plain map of labels.
+    /// A selector by equality of labels.
     pub fn of_labels(labels: &'a Object) -> Self {
         let terms = labels.iter().map(|(key, value)| Term::equals(key, value.as_str().unwrap_or_default()));
         Self(Some(terms.collect()))
@@ -57,7 +57,7 @@ impl<'a> Selection<'a> {
         self.0.as_ref().is_some_and(|terms| terms.iter().all(|term| term.holds(label(term.key))))
     }
 
-    /// As most tables show it.
+    /// The selector as most tables show it.
     pub fn shown(selector: Option<&Value>) -> String {
         match Selection::read(selector).map(|selection| selection.to_string()) {
             None => "<error>".to_owned(),
@@ -128,7 +128,7 @@ impl fmt::Display for Term<'_> {
     }
 }
 
-/// A plain map of labels as tables show it.
+/// A map of labels as tables show it.
 pub fn shown_labels(labels: Option<&Value>) -> String {
     match labels.and_then(Value::as_object).filter(|labels| !labels.is_empty()) {
         Some(labels) => Selection::of_labels(labels).to_string(),
@@ -136,12 +136,12 @@ pub fn shown_labels(labels: Option<&Value>) -> String {
     }
 }
 
-/// An error about a selector. Go writes its fields in another order than that of their names.
+/// An error about a selector. Go formats its fields in another order than by name.
 pub fn bad_selector(path: &Path<'_>, selector: Option<&Value>, detail: &str) -> FieldError {
     super::workload::invalid_shown(path, &go_selector(selector), detail)
 }
 
-/// A selector as Go writes it.
+/// A selector as Go formats it.
 pub fn go_selector(selector: Option<&Value>) -> String {
     let Some(selector) = selector.and_then(Value::as_object) else { return "null".to_owned() };
     let fields = ["matchLabels", "matchExpressions"].into_iter();

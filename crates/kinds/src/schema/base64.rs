@@ -1,4 +1,4 @@
-//! Base64 as Go reads it: line breaks are skipped, bits after the end are ignored, errors name a position.
+//! Base64 as Go decodes it: line breaks are skipped, trailing bits are ignored, errors name a position.
 
 use ::base64::Engine;
 use ::base64::alphabet::STANDARD;
@@ -7,12 +7,12 @@ use ::base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// The one form in which bytes are written.
+/// Encodes bytes in the standard alphabet with padding.
 pub fn encode(bytes: &[u8]) -> String {
     LENIENT.encode(bytes)
 }
 
-/// The bytes, or the position of the input byte that Go would complain about.
+/// Decodes a text; the error is the position of the input byte that Go reports.
 pub fn decode(text: &str) -> Result<Vec<u8>, usize> {
     if let Ok(bytes) = LENIENT.decode(text) {
         return Ok(bytes);
@@ -33,7 +33,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
 }
 
-/// Where Go stops: at a foreign character itself, at a missing one with the group of four that lacks it.
+/// The position that Go reports: of an invalid character itself, or of the group of four that lacks one.
 fn first_bad(bytes: &[u8]) -> Option<usize> {
     let skip = |mut at: usize| {
         while bytes.get(at).copied().is_some_and(is_break) {

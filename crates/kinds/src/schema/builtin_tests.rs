@@ -1,4 +1,4 @@
-//! The table of all built-in types, and what Go's types of Kubernetes 1.35 make of the same bodies.
+//! The table of all built-in types, compared with Go's types of Kubernetes 1.35.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn read(api_version: &str, kind: &str, mut body: Value) -> Result<Value, String>
 }
 
 #[test]
-fn every_line_can_be_read() {
+fn every_line_parses() {
     assert_eq!(parse(TABLE).err(), None);
 }
 
@@ -24,14 +24,14 @@ fn every_line_can_be_read() {
 fn every_field_has_a_tag() {
     let has_none =
         |field: &&Field| field.tags().is_empty() && field.name != "apiVersion" && field.name != "kind";
-    // The answer of /version is the only one that exists in JSON alone.
+    // The response of `/version` is the only type without protobuf.
     for (_, of) in builtin().types().filter(|(_, of)| of.name != "Info") {
         assert_eq!(of.fields().iter().find(has_none).map(|field| &field.name), None, "{}", of.full_name());
     }
 }
 
 #[test]
-fn kinds_have_lists_but_for_those_that_are_never_listed() {
+fn kinds_have_lists_except_those_that_are_never_listed() {
     let list = |kind: &str| builtin().by_kind("", "v1", kind).is_some();
     assert!(list("PodList") && list("ComponentStatusList"));
     assert!(!list("BindingList"));
@@ -50,7 +50,7 @@ fn embedded_structs_are_found_at_any_depth() {
 }
 
 #[test]
-fn facts_come_from_every_source() {
+fn schema_facts_come_from_every_source() {
     let ports = field("io.k8s.api.core.v1.ServiceSpec", "ports");
     assert_eq!(ports.list, Some(ListKind::Map(Box::new(["port".into(), "protocol".into()]))));
     assert_eq!(ports.patch, Some(Patch { strategy: "merge".into(), key: Some("port".into()) }));
@@ -119,7 +119,7 @@ fn wrong_types_are_named_as_in_go() {
 }
 
 #[test]
-fn a_schema_within_a_schema_has_three_forms() {
+fn json_schema_props_have_three_alternatives() {
     let given = json!({
         "additionalProperties": false, "additionalItems": {"type": "string", "foo": 1}, "items": [],
         "dependencies": {"a": ["b", null], "b": {"type": "x"}, "c": null, "d": []},
@@ -137,7 +137,7 @@ fn a_schema_within_a_schema_has_three_forms() {
 }
 
 #[test]
-fn what_was_never_set_is_written_as_in_go() {
+fn zero_values_are_encoded_as_in_go() {
     let cases = [
         (
             ("authentication.k8s.io/v1", "TokenRequest"),

@@ -1,7 +1,8 @@
-//! Reads a JSON value as a type of the table, as kube-apiserver's decoder does, and leaves it as Go would write it.
+//! Decodes a JSON value as a type of the table, like kube-apiserver's decoder, and normalizes it to the form that Go
+//! encodes.
 //!
-//! Unknown fields go, and are reported. `null` counts as absent. Empty values go where Go omits them; structs that Go
-//! always writes are added. A value of the wrong type is refused in Go's words.
+//! Unknown fields are dropped and reported. `null` counts as absent. Empty values are dropped where Go omits them;
+//! structs that Go always encodes are added. A value of the wrong type is refused with Go's message.
 
 use std::borrow::Cow;
 
@@ -13,29 +14,29 @@ use super::{Precision, Timestamp, decode_base64, encode_base64};
 use crate::patch::json_type;
 use quantity::{Quantity, QuantityError};
 
-/// How many unknown fields are reported, which is as many as Kubernetes reports.
+/// The most unknown fields that are reported, as in Kubernetes.
 const UNKNOWN_MAX: usize = 100;
 
-/// What was odd about a value that could be read.
+/// The warnings about a decoded value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// One text per dropped field: `unknown field "spec.foo"`.
     pub unknown: Vec<String>,
 }
 
-/// Why a value cannot be read as its type.
+/// The reason why a value does not match its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);
 
 impl Mismatch {
-    /// The message for a request whose body should have been such an object.
+    /// The message for a request body that should have been such an object.
     pub fn of_body(&self, version: &str, kind: &str) -> String {
         format!("{kind} in version {} cannot be handled as a {kind}: {self}", quote(version))
     }
 }
 
-/// The message for a body that does not even say what it is; it shows how the body begins.
+/// The message for a body without a recognizable kind; it quotes the beginning of the body.
 pub fn unrecognized(kind: &str, problem: &str, body: &[u8]) -> String {
     const SHOWN_MAX: usize = 30;
     let shown = &body[..body.len().min(SHOWN_MAX)];
@@ -50,12 +51,12 @@ pub fn unrecognized(kind: &str, problem: &str, body: &[u8]) -> String {
     format!("the object provided is unrecognized (must be of type {kind}): {problem} ({summary})")
 }
 
-/// Reads `value` as `type_id` and brings it into the form that Go would write.
+/// Decodes `value` as `type_id` and normalizes it.
 pub fn check(schema: &Schema, type_id: TypeId, value: &mut Value) -> Result<Checked, Mismatch> {
     check_at(schema, type_id, value, String::new())
 }
 
-/// The same for a value that stands at a path, which the paths of unknown fields begin with.
+/// Like [`check`], for a value at a path, which prefixes the paths of unknown fields.
 pub(crate) fn check_at(
     schema: &Schema,
     type_id: TypeId,
@@ -75,20 +76,20 @@ pub(crate) fn check_at(
     }
 }
 
-/// Brings an object whose values are of the right types into the form that Go would write; not what is inside of them.
+/// Normalizes an object with values of the right types; nested values are not visited.
 pub(crate) fn finish(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
     object.retain(|key, value| !is_empty(value) || of.field(key).is_some_and(|field| keeps(field, value)));
     fill(schema, of, object);
 }
 
-/// Whether Go writes this value of a field. What it always writes is added again by `fill`, an empty list as the
-/// `null` that storage makes of it.
+/// Whether Go encodes this value of a field. `fill` adds the fields that Go always encodes, an empty list as the `null`
+/// that storage has for it.
 fn keeps(field: &Field, value: &Value) -> bool {
     let is_list = matches!(field.shape, Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_));
     field.pointer || !is_empty(value) || (field.always_written() && !is_list)
 }
 
-/// Adds the fields that Go always writes.
+/// Adds the fields that Go always encodes.
 fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
     for field in of.written() {
         if !object.contains_key(&*field.name) {
@@ -98,7 +99,7 @@ fn fill(schema: &Schema, of: &Type, object: &mut Map<String, Value>) {
     }
 }
 
-/// Whether Go's `omitempty` omits it. Structs it never omits.
+/// Whether Go's `omitempty` omits the value. It never omits structs.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -110,7 +111,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// What Go writes for a value that was never set.
+/// Go's encoding of a zero value.
 fn zero(schema: &Schema, shape: &Shape) -> Value {
     match shape {
         Shape::String { .. } => Value::String(String::new()),
@@ -135,26 +136,26 @@ fn zero(schema: &Schema, shape: &Shape) -> Value {
     }
 }
 
-/// Whether a list is a list, and a map a map.
+/// Whether the value is a list for a list shape, or an object for a map shape.
 fn is_container(shape: &Shape, value: &Value) -> bool {
     if matches!(shape, Shape::Map(_)) { value.is_object() } else { value.is_array() }
 }
 
 struct Walk<'a> {
     schema: &'a Schema,
-    /// The innermost struct, which Go's texts begin with.
+    /// The innermost struct: Go's messages begin with it.
     owner: Option<&'a Type>,
-    /// The fields from the top to here, without indexes and map keys.
+    /// The field names from the root, without indexes and map keys.
     stack: Vec<&'a str>,
-    /// The path from the top to here, with them.
+    /// The path from the root, with indexes and map keys.
     path: String,
     unknown: Vec<String>,
-    /// Go reads on after most type errors and reports the first of them at the end.
+    /// The first type error: Go continues after most of them and reports the first at the end.
     wrong: Option<Mismatch>,
 }
 
 impl<'a> Walk<'a> {
-    /// Reads one value. An error ends the walk at once: Go's own readers of times and the like do.
+    /// Decodes one value. An error ends the walk at once, as in Go's own decoders of times and the like.
     fn value(&mut self, shape: &'a Shape, value: &mut Value) -> Result<(), Mismatch> {
         if value.is_null() {
             *value = zero(self.schema, shape);
@@ -183,7 +184,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Go reads what stands here apart from the rest: a type error in it ends everything, unknown fields go unnoticed.
+    /// Go decodes this value separately: a type error in it ends the decoding, unknown fields are not reported.
     fn or(&mut self, id: TypeId, or: Or, value: &mut Value) -> Result<(), Mismatch> {
         let (wrong, unknown) = (self.wrong.take(), self.unknown.len());
         let object = Shape::Object(id);
@@ -249,7 +250,7 @@ impl<'a> Walk<'a> {
         stopped
     }
 
-    /// Reads a field; `false` if Go would not write it.
+    /// Decodes a field; `false` if Go would omit it.
     fn field(&mut self, field: &'a Field, value: &mut Value) -> Result<bool, Mismatch> {
         if value.is_null() {
             return Ok(false);
@@ -291,7 +292,7 @@ impl<'a> Walk<'a> {
         for (key, value) in entries.iter_mut() {
             self.enter(key);
             match (value.is_null(), item) {
-                // An entry is there, so what protobuf makes of it is not nothing but empty.
+                // The entry exists, so protobuf decodes it as empty, not as absent.
                 (true, Shape::Bytes) => *value = Value::from(""),
                 (true, Shape::Wrapped(_)) => *value = Value::Array(Vec::new()),
                 _ => self.value(item, value)?,
@@ -311,13 +312,13 @@ impl<'a> Walk<'a> {
         let Value::Number(number) = &*value else { return self.mismatch(json_type(value), go) };
         match number.as_i64() {
             Some(number) if (min..=max).contains(&number) => {}
-            // Go reads `-0` as an integer; the JSON parser can only keep it as a float.
+            // Go decodes `-0` as an integer; the JSON parser can only keep it as a float.
             None if number.as_f64() == Some(0.0) && number.to_string() == "-0.0" => *value = Value::from(0),
             _ => self.mismatch(&format!("number {number}"), go),
         }
     }
 
-    /// Base64, or a list of numbers, which Go reads as bytes too.
+    /// Base64 text, or a list of numbers, which Go decodes as bytes too.
     fn bytes(&mut self, shape: &Shape, value: &mut Value) {
         let bytes = match &mut *value {
             Value::String(text) => match decode_base64(text) {
@@ -407,7 +408,7 @@ impl<'a> Walk<'a> {
             Shape::Json => "v1.JSON".to_owned(),
             Shape::Object(id) => self.schema.get(*id).go_name(),
             Shape::List(item) => format!("[]{}", self.go_type(item)),
-            // A field that is such a list itself has the name of its type; the rest are values of maps.
+            // A field that is such a list itself has its Go type in `Field::go`; the others are values of maps.
             Shape::Wrapped(_) => "v1.ExtraValue".to_owned(),
             Shape::Map(item) => format!("map[string]{}", self.go_type(item)),
             Shape::Or(id, Or::Bool) => format!("{}OrBool", self.schema.get(*id).go_name()),
@@ -417,7 +418,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A floating point number as Go writes it: without a fraction where it has none.
+/// A floating point number as Go encodes it: without a fraction if it is integral.
 pub(crate) fn double(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
@@ -427,7 +428,7 @@ pub(crate) fn double(number: f64) -> Value {
     }
 }
 
-/// A number is an amount too.
+/// A number is a valid quantity, too.
 fn quantity(value: &mut Value) -> Result<(), Mismatch> {
     let refused = |problem: QuantityError| Mismatch(problem.to_string());
     let spelled = match &*value {

@@ -1,25 +1,25 @@
-//! Reads the lines of one type: its embedded structs and its fields.
+//! Parses the lines of one type: its embedded structs and its fields.
 
 use std::sync::Arc;
 
 use super::types::{Body, Field, ListKind, Name, Names, Or, Patch, Shape, Tags, TypeId};
 
-/// A line that is not in the notation, or that refers to a type that is not in the table.
+/// A malformed line, or one that refers to an unknown type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TableError {
     /// Counted from one.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub problem: String,
 }
 
-/// Where the fields of a type come from.
+/// The source of a type's fields.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// From its lines in the table.
+    /// Lines of the table.
     Lines(Lines),
-    /// From what all lists have: items of this type, and metadata of that.
+    /// The fields of every list: items of the first type, metadata of the second.
     List(TypeId, TypeId),
 }
 
@@ -27,15 +27,15 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct Lines {
     pub text: &'static str,
-    /// The number of the first of them.
+    /// The number of the first line.
     pub first: usize,
-    /// Of the package that the type is in.
+    /// The alias of the type's package.
     pub alias: &'static str,
     pub is_kind: bool,
     pub names: Arc<Names>,
 }
 
-/// Reads the fields of a type.
+/// Parses the fields of a type.
 pub(super) fn read(source: &Source) -> Result<Body, TableError> {
     let mut fields = match source {
         Source::List(item, metadata) => list_of(*item, *metadata),
@@ -140,7 +140,7 @@ impl Lines {
     }
 }
 
-/// Where JSON and OpenAPI have the group, version and kind; protobuf has them in the envelope.
+/// `apiVersion` and `kind`, which JSON and OpenAPI have in the object, and protobuf in the envelope.
 fn type_meta() -> [Field; 2] {
     let text = || Shape::String { go: "string".into(), values: Box::default() };
     [plain("apiVersion", text(), None), plain("kind", text(), None)]

@@ -1,6 +1,6 @@
-//! Strict decoding: unknown fields and fields that come twice, in the order of the text, and what becomes of the latter.
+//! Strict decoding: unknown and duplicate fields in the order of the text, and the merge of duplicates.
 //!
-//! Go decodes a field that comes twice into the value that it has already: structs and maps are merged, lists entry by entry.
+//! Go decodes a duplicate field into the existing value: structs and maps are merged, lists item by item.
 
 use std::collections::HashSet;
 
@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 
 use super::types::{Field, Schema, Shape, TypeId};
 
-/// How many complaints are reported, which is as many as Kubernetes reports.
+/// The most errors that are reported, as in Kubernetes.
 const MAX: usize = 100;
 
-/// A sentence about each unknown field and each field that comes twice in an object of the type, each once. Kind and version
-/// are fields of every object.
+/// One message per unknown or duplicate field in an object of the type, without repetitions. Kind and version are
+/// fields of every object.
 pub fn complaints(schema: &Schema, type_id: TypeId, body: &Ordered) -> Vec<String> {
     let mut walk = Walk::default();
     walk.value(Expected::Top(schema, type_id), body);
     walk.found
 }
 
-/// The same for the operations of a JSON patch.
+/// Like [`complaints`], for the operations of a JSON patch.
 pub fn patch_complaints(patch: &Ordered) -> Vec<String> {
     let mut walk = Walk::default();
     if let Ordered::List(operations) = patch {
@@ -30,7 +30,7 @@ pub fn patch_complaints(patch: &Ordered) -> Vec<String> {
     walk.found
 }
 
-/// The object that Go makes of a text with fields that come twice.
+/// The object that Go decodes from a text with duplicate fields.
 pub fn merged(schema: &Schema, type_id: TypeId, body: Ordered) -> Value {
     joined(schema, &Shape::Object(type_id), false, None, body)
 }
@@ -46,34 +46,34 @@ enum Expected<'a> {
     Operation,
     /// Any value: no field is unknown.
     Any,
-    /// Not looked into: texts that types read by themselves, and values of unknown fields.
+    /// Not visited: values with a decoder of their own, and values of unknown fields.
     Opaque,
 }
 
 /// A key of an object as the schema knows it.
-enum Entry<'a> {
+enum KeySchema<'a> {
     Known(Expected<'a>),
     Unknown,
 }
 
 impl<'a> Expected<'a> {
     /// The shape expected of an entry of an object.
-    fn entry(self, key: &str) -> Entry<'a> {
+    fn entry(self, key: &str) -> KeySchema<'a> {
         let field = |schema: &'a Schema, id: TypeId| match schema.get(id).field(key) {
-            Some(field) => Entry::Known(Self::Of(schema, &field.shape)),
-            None => Entry::Unknown,
+            Some(field) => KeySchema::Known(Self::Of(schema, &field.shape)),
+            None => KeySchema::Unknown,
         };
         match self {
-            Self::Top(..) if matches!(key, "kind" | "apiVersion") => Entry::Known(Self::Opaque),
+            Self::Top(..) if matches!(key, "kind" | "apiVersion") => KeySchema::Known(Self::Opaque),
             Self::Top(schema, id) | Self::Of(schema, &Shape::Object(id)) => field(schema, id),
-            Self::Of(schema, Shape::Map(item)) => Entry::Known(Self::Of(schema, item)),
+            Self::Of(schema, Shape::Map(item)) => KeySchema::Known(Self::Of(schema, item)),
             Self::Operation => match key {
-                "op" | "path" | "from" => Entry::Known(Self::Opaque),
-                "value" => Entry::Known(Self::Any),
-                _ => Entry::Unknown,
+                "op" | "path" | "from" => KeySchema::Known(Self::Opaque),
+                "value" => KeySchema::Known(Self::Any),
+                _ => KeySchema::Unknown,
             },
-            Self::Any => Entry::Known(Self::Any),
-            Self::Of(..) | Self::Opaque => Entry::Known(Self::Opaque),
+            Self::Any => KeySchema::Known(Self::Any),
+            Self::Of(..) | Self::Opaque => KeySchema::Known(Self::Opaque),
         }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Expected<'a> {
 struct Walk {
     path: String,
     found: Vec<String>,
-    /// The complaints in `found`, so that none is reported twice.
+    /// The messages in `found`, to report each once.
     seen: HashSet<String>,
 }
 
@@ -121,8 +121,8 @@ impl Walk {
             }
             self.path.push_str(key);
             match expected.entry(key) {
-                Entry::Unknown => self.note("unknown"),
-                Entry::Known(expected) => {
+                KeySchema::Unknown => self.note("unknown"),
+                KeySchema::Known(expected) => {
                     if !keys.insert(key) {
                         self.note("duplicate");
                     }
@@ -152,7 +152,7 @@ impl Walk {
     }
 }
 
-/// The value of a place that had a value before, or none.
+/// The value of a field after decoding `new` into `old`.
 fn joined(schema: &Schema, shape: &Shape, pointer: bool, old: Option<Value>, new: Ordered) -> Value {
     match (shape, old, new) {
         (_, Some(old), Ordered::Scalar(Value::Null)) if !pointer && keeps_null(shape) => old,
@@ -187,7 +187,7 @@ fn joined(schema: &Schema, shape: &Shape, pointer: bool, old: Option<Value>, new
     }
 }
 
-/// Whether Go leaves a value as it is where the text has `null`.
+/// Whether Go keeps the old value if the text has `null`.
 fn keeps_null(shape: &Shape) -> bool {
     matches!(
         shape,

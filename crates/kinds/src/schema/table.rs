@@ -1,24 +1,23 @@
-//! Reads the text form of the table; its notation is described at the head of the file in `schema/`.
+//! Parses the text form of the table; the head of the file in `schema/` describes its notation.
 //!
-//! One pass finds the types and their lines. The lines are read when somebody asks for the type: a server that starts
-//! needs few of them. Lists are not in the file, because all of them look alike; each kind brings its own unless the
-//! table says otherwise.
+//! One pass finds the types and their lines. The lines of a type are parsed on first use: a server needs few types to
+//! start. Lists are not in the file, because all of them look alike; each kind has one unless the table says otherwise.
 
 use std::{collections::HashMap, sync::Arc};
 
 use super::lines::{Lines, Source, TableError};
-use super::types::{Kind, Name, Names, Schema, Type, TypeId};
+use super::types::{GroupVersionKind, Name, Names, Schema, Type, TypeId};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Reads a table, all of it.
+/// Parses a whole table.
 pub fn parse(text: &'static str) -> Result<Schema, TableError> {
     let schema = index(text)?;
     schema.types().try_for_each(|(_, of)| of.load())?;
     Ok(schema)
 }
 
-/// Reads only where which type is.
+/// Indexes the types of a table without parsing their fields.
 pub(super) fn index(text: &'static str) -> Result<Schema, TableError> {
     let mut index = Index::default();
     let mut offset = 0;
@@ -43,7 +42,7 @@ struct Index {
     is_open: bool,
 }
 
-/// A type, and where its lines are.
+/// A type and its lines.
 struct Header {
     package: (&'static str, &'static str),
     name: &'static str,
@@ -112,7 +111,7 @@ impl Index {
 }
 
 impl Header {
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<GroupVersionKind> {
         let kind = self.kind?;
         let (group, version) =
             if kind == "*" { ("*", "*") } else { kind.split_once('/').unwrap_or(("", kind)) };

@@ -1,4 +1,4 @@
-//! The table as it is read, and answers that kube-apiserver 1.35 gave to the same bodies.
+//! The parsed table, and decoding compared with recorded responses of kube-apiserver 1.35.
 
 use model::json::Ordered;
 use serde_json::{Value, json};
@@ -10,14 +10,14 @@ fn kind(api_version: &str, kind: &str) -> TypeId {
     builtin().by_kind(group, version, kind).unwrap()
 }
 
-/// Reads the body as the kind it says it is.
+/// Decodes the body as its own kind.
 fn read(mut body: Value) -> Result<(Value, Vec<String>), String> {
     let id = kind(body["apiVersion"].as_str().unwrap(), body["kind"].as_str().unwrap());
     let checked = check(builtin(), id, &mut body).map_err(|mismatch| mismatch.0)?;
     Ok((body, checked.unknown))
 }
 
-/// The body of a kind with these fields beside its type.
+/// The body of a kind with these fields in addition to its type.
 fn body(api_version: &str, kind: &str, mut fields: Value) -> Value {
     fields["apiVersion"] = api_version.into();
     fields["kind"] = kind.into();
@@ -25,14 +25,14 @@ fn body(api_version: &str, kind: &str, mut fields: Value) -> Value {
 }
 
 #[test]
-fn the_builtin_table_is_read() {
+fn builtin_table_parses() {
     let config_map = builtin().get(kind("v1", "ConfigMap"));
     assert_eq!(config_map.full_name(), "io.k8s.api.core.v1.ConfigMap");
     assert_eq!(builtin().by_name("io.k8s.api.core.v1.ConfigMap"), Some(kind("v1", "ConfigMap")));
     assert_eq!(builtin().by_name("io.k8s.api.core.v1.Nothing"), None);
     assert_eq!(builtin().by_kind("", "v2", "ConfigMap"), None);
     assert!(matches!(config_map.field("binaryData").unwrap().shape, Shape::Map(_)));
-    assert!(matches!(config_map.wire().get(4), Some(Entry::Field(_))));
+    assert!(matches!(config_map.wire().get(4), Some(WireEntry::Field(_))));
     let names: Vec<&str> = config_map.fields().iter().map(|field| &*field.name).collect();
     assert_eq!(names, ["apiVersion", "binaryData", "data", "immutable", "kind", "metadata"]);
 }
@@ -57,7 +57,7 @@ fn delete_options_exist_in_every_group() {
 }
 
 #[test]
-fn facts_for_patches_are_kept() {
+fn fields_keep_their_patch_directives() {
     let meta = builtin().get(builtin().by_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta").unwrap());
     let owners = meta.field("ownerReferences").unwrap();
     assert_eq!(owners.list, Some(ListKind::Map(Box::new(["uid".into()]))));
@@ -80,8 +80,8 @@ fn embedded_structs_are_one_level_deeper_in_protobuf_only() {
     .unwrap();
     let id = schema.by_name("io.k8s.api.core.v1.Probe").unwrap();
     let probe = schema.get(id);
-    let Some(Entry::Embedded(inner)) = probe.wire().get(1) else { panic!("not embedded") };
-    assert!(matches!(inner.get(2), Some(Entry::Field(_))));
+    let Some(WireEntry::Embedded(inner)) = probe.wire().get(1) else { panic!("not embedded") };
+    assert!(matches!(inner.get(2), Some(WireEntry::Field(_))));
     let mut value = json!({"httpGet": {"port": 1.5}});
     assert_eq!(
         check(&schema, id, &mut value).unwrap_err().0,
@@ -215,7 +215,7 @@ fn a_refused_body_names_its_version_and_kind() {
 }
 
 #[test]
-fn a_body_of_no_kind_is_shown_by_its_beginning() {
+fn an_error_about_a_body_without_kind_quotes_its_beginning() {
     let long = [b'x'; 40];
     for (body, shown) in [
         (b"".as_slice(), "<empty>"),
@@ -231,7 +231,7 @@ fn a_body_of_no_kind_is_shown_by_its_beginning() {
 }
 
 #[test]
-fn bad_bytes_and_times_are_refused_without_a_place() {
+fn errors_of_bytes_and_times_have_no_field_path() {
     let answer = read(body("v1", "Secret", json!({"data": {"a": "aGVs bG8="}})));
     assert_eq!(answer.unwrap_err(), "illegal base64 data at input byte 4");
     let answer = read(body("v1", "ConfigMap", json!({"metadata": {"creationTimestamp": "x"}, "data": 1})));
@@ -354,7 +354,7 @@ fn empty_values_are_written_as_go_writes_them() {
 }
 
 #[test]
-fn an_event_has_its_structs_and_times_even_if_they_are_empty() {
+fn an_event_encodes_empty_structs_and_times() {
     let (value, _) =
         read(body("v1", "Event", json!({"series": {}, "related": {}, "count": 0, "message": ""}))).unwrap();
     let expected = json!({
@@ -366,7 +366,7 @@ fn an_event_has_its_structs_and_times_even_if_they_are_empty() {
 }
 
 #[test]
-fn checking_what_was_checked_changes_nothing() {
+fn checking_a_checked_object_changes_nothing() {
     let given = json!({
         "firstTimestamp": "2020-01-02T03:04:05+02:00", "metadata": {"name": "a", "labels": {"a": "b"}},
         "series": {"count": 3, "lastObservedTime": "2020-01-02T03:04:05.123456+02:00"}, "foo": 1,
@@ -378,7 +378,7 @@ fn checking_what_was_checked_changes_nothing() {
 }
 
 #[test]
-fn strict_decoding_reports_in_the_order_of_the_text_and_looks_into_nothing_unknown() {
+fn strict_decoding_reports_in_text_order_and_skips_unknown_fields() {
     let rows: &[(&str, &str, &[&str])] = &[
         (
             "ConfigMap",
@@ -419,7 +419,7 @@ fn strict_decoding_reports_in_the_order_of_the_text_and_looks_into_nothing_unkno
 }
 
 #[test]
-fn fields_that_come_twice_are_merged_as_go_merges_them() {
+fn duplicate_fields_are_merged_as_in_go() {
     let rows = [
         (
             r#"{"metadata":{"labels":{"x":"1"}},"metadata":{"name":"c"}}"#,

@@ -1,10 +1,10 @@
-//! Times as Kubernetes reads and writes them: RFC 3339 with Go's tolerance and Go's error texts.
+//! Kubernetes' times: RFC 3339 with Go's tolerance and Go's error messages.
 //!
-//! No calendar library here: Go reads years 0 to 9999 in any zone, and a zone can carry that past either end.
+//! No calendar library: Go accepts years 0 to 9999 in any zone, and a zone offset can exceed that range in UTC.
 
 use std::fmt;
 
-/// How exact a time is in JSON, which is also what is kept of it.
+/// The precision of a time in JSON, and of the stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// `metav1.Time`.
@@ -16,13 +16,13 @@ pub enum Precision {
 /// A point in time, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp {
-    /// Since 1970.
+    /// Seconds since 1970.
     pub seconds: i64,
-    /// Of the second.
+    /// Nanoseconds of the second.
     pub nanos: u32,
 }
 
-/// Go's zero time, the first second of year one, which Kubernetes writes as `null`.
+/// Go's zero time, the first second of year one, which Kubernetes encodes as `null`.
 const ZERO_SECONDS: i64 = -62_135_596_800;
 
 const SECONDS_LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
@@ -34,13 +34,13 @@ impl Timestamp {
         self.seconds == ZERO_SECONDS && self.nanos == 0
     }
 
-    /// Reads a time, or says why not, as Go's `time.Parse` does.
+    /// Parses a time; errors are those of Go's `time.Parse`.
     pub fn parse(text: &str, precision: Precision) -> Result<Self, String> {
         let mut parser = Parser { text, rest: text, precision };
         parser.run()
     }
 
-    /// As JSON has it.
+    /// Formats the time for JSON.
     pub fn format(self, precision: Precision) -> String {
         let clock = Clock(self);
         match precision {
@@ -111,7 +111,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Two digits, or one where Go's layout lets one pass.
+    /// Two digits, or one where Go's layout accepts one.
     fn number(&mut self, layout: &str, two_digits: bool) -> Result<i64, String> {
         let digit = |at: usize| self.rest.as_bytes().get(at).filter(|b| b.is_ascii_digit());
         let (value, length) = match (digit(0), digit(1)) {
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Go takes a fraction of any length also where the layout has none, and then nothing of it counts here.
+    /// Go accepts a fraction of any length even if the layout has none.
     fn fraction(&mut self) -> Result<u32, String> {
         let bytes = self.rest.as_bytes();
         let starts = bytes.first().is_some_and(|b| *b == b'.' || *b == b',');
@@ -160,7 +160,7 @@ impl Parser<'_> {
         }
         let two = |tens: u8, ones: u8| i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
         let (hours, minutes) = (two(h1, h2), two(m1, m2));
-        // Go compares with 24 and 60 inclusive, so a minute of 60 passes.
+        // Go compares with 24 and 60 inclusively, so 60 minutes are accepted.
         self.in_range("time zone offset hour", hours <= 24)?;
         self.in_range("time zone offset minute", minutes <= 60)?;
         self.rest = rest;
@@ -182,7 +182,7 @@ impl Parser<'_> {
     }
 }
 
-/// Go's `time` package quotes bytes: whatever is not printable ASCII becomes `\xNN`.
+/// Go's `time` package quotes bytes: all but printable ASCII becomes `\xNN`.
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
@@ -209,7 +209,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970. Counting years from March puts the leap day at the end of a year.
+/// Days since 1970. Years begin in March, so that the leap day is at their end.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn times_come_back_in_utc_as_kube_apiserver_writes_them() {
+    fn times_are_formatted_in_utc_as_by_kube_apiserver() {
         for (text, written) in [
             ("2020-01-02T03:04:05Z", "2020-01-02T03:04:05Z"),
             ("2020-01-02T03:04:05.999Z", "2020-01-02T03:04:05Z"),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_worded_as_kube_apiserver_words_them() {
+    fn errors_are_those_of_kube_apiserver() {
         let whole = "as \"2006-01-02T15:04:05Z07:00\": cannot parse";
         for (text, problem) in [
             ("x", format!("{whole} \"x\" as \"2006\"")),
@@ -302,7 +302,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_is_read_back(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
+        fn every_time_survives_a_round_trip(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
             let time = Timestamp { seconds, nanos: micros * 1000 };
             prop_assert_eq!(Timestamp::parse(&time.format(Precision::Micros), Precision::Micros), Ok(time));
         }

@@ -1,4 +1,4 @@
-//! The table in memory: types by number, their fields by name and by protobuf tag.
+//! The table in memory: types by ID, their fields by name and by protobuf tag.
 
 use std::{
     borrow::Cow,
@@ -8,54 +8,54 @@ use std::{
 
 use super::lines::{self, Source};
 
-/// A text that is mostly a slice of the built-in table, and owned where it was made at run time.
+/// A text that is usually a slice of the built-in table, and owned if created at run time.
 pub type Name = Cow<'static, str>;
 
-/// The number of a type in its [`Schema`].
+/// The index of a type in its [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub(super) u32);
 
-/// An immutable set of types that refer to each other by number.
+/// An immutable set of types that refer to each other by ID.
 #[derive(Debug)]
 pub struct Schema {
     types: Vec<Type>,
     names: Arc<Names>,
-    kinds: HashMap<Kind, TypeId>,
+    kinds: HashMap<GroupVersionKind, TypeId>,
 }
 
-/// Group, version and kind; stars where it is a kind in every group and version.
-pub(super) type Kind = (&'static str, &'static str, &'static str);
+/// Group, version and kind; `*` for a kind of every group and version.
+pub(super) type GroupVersionKind = (&'static str, &'static str, &'static str);
 
-/// The numbers of the types of a table.
+/// The IDs of the types of a table.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The alias of each package, and where its OpenAPI names begin.
+    /// The alias and the OpenAPI prefix of each package.
     pub packages: Vec<(&'static str, &'static str)>,
-    /// By the alias of the package and the name of the type.
+    /// By package alias and type name.
     pub ids: HashMap<(&'static str, &'static str), TypeId>,
 }
 
 /// A struct of the API.
 #[derive(Debug)]
 pub struct Type {
-    /// Where its OpenAPI name begins: `io.k8s.api.core.v1`.
+    /// The prefix of its OpenAPI name: `io.k8s.api.core.v1`.
     pub package: Name,
     /// Its name in the package, which is the kind if it is one.
     pub name: Name,
-    /// Group and version if it is a kind; the group of the core group is empty.
+    /// Group and version if it is a kind; the core group is empty.
     pub group_version: Option<(Name, Name)>,
     /// Whether it is a kind in every group and version, as `DeleteOptions` is.
     pub everywhere: bool,
-    /// Whether apply owns it as a whole (`x-kubernetes-map-type: atomic`).
+    /// Whether apply treats it as atomic (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
-    /// The kind that is a list of it, if there is one.
+    /// Its list kind, if there is one.
     pub list: Option<TypeId>,
-    /// What is known only once somebody looks at it: no program needs most of the types.
+    /// Its fields, parsed on first use: no program needs most of the types.
     body: OnceLock<Body>,
     source: Source,
 }
 
-/// The fields of a type, and two orders of them.
+/// The fields of a type, in two orders.
 #[derive(Debug)]
 pub(super) struct Body {
     fields: Box<[Field]>,
@@ -66,32 +66,32 @@ pub(super) struct Body {
 /// A field of a [`Type`].
 #[derive(Debug)]
 pub struct Field {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub name: Name,
-    /// The Go struct that embeds it and whose name error texts mention; empty for a field of the type itself.
+    /// The embedded Go struct that error messages name; empty for a field of the type itself.
     pub embedded: Name,
-    /// What its value is.
+    /// The shape of its value.
     pub shape: Shape,
-    /// The Go type that error texts mention, where it is a list or map type with a name of its own.
+    /// The Go type that error messages name, if it is a named list or map type.
     pub go: Option<Name>,
     /// Whether OpenAPI lists it as required.
     pub required: bool,
-    /// Whether Go writes it also when it is empty (no `omitempty`).
+    /// Whether Go encodes it even if it is empty (no `omitempty`).
     pub written: bool,
-    /// Whether Go omits it when it is empty although it is required or a struct.
+    /// Whether Go omits it if it is empty although it is required or a struct.
     pub omitted: bool,
-    /// Whether it is a pointer in Go, so that an empty value differs from none.
+    /// Whether it is a pointer in Go: an empty value differs from nil.
     pub pointer: bool,
-    /// How apply and patches see the items of a list, or the entries of a map.
+    /// The merge semantics of a list or map for apply.
     pub list: Option<ListKind>,
-    /// How a strategic merge patch treats it.
+    /// The directives for a strategic merge patch.
     pub patch: Option<Patch>,
     /// The default that OpenAPI publishes, as JSON.
     pub default: Option<Name>,
     pub(super) tags: Tags,
 }
 
-/// The protobuf tag of a field, after those of the structs that embed it; none if the field is not in protobuf.
+/// The protobuf tag of a field, after those of the structs that embed it; empty if the field is not in protobuf.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tags {
     tags: [u32; Self::DEPTH_MAX],
@@ -99,30 +99,30 @@ pub(super) struct Tags {
 }
 
 impl Tags {
-    /// Kubernetes embeds two levels deep.
+    /// The deepest embedding; Kubernetes has two levels.
     pub const DEPTH_MAX: usize = 3;
 
-    /// With one more tag further in; `None` if there are too many.
+    /// Adds an inner tag; `None` if there are too many.
     pub fn then(mut self, tag: u32) -> Option<Self> {
         *self.tags.get_mut(self.length)? = tag;
         self.length += 1;
         Some(self)
     }
 
-    /// From the outside in.
+    /// From the outermost struct to the field.
     pub fn path(&self) -> &[u32] {
         &self.tags[..self.length]
     }
 }
 
-/// What a value is.
+/// The shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A string, with the Go type that error texts mention and the values that OpenAPI lists.
+    /// A string, with the Go type that error messages name and the enum values of OpenAPI.
     String {
         /// `string` or the name of a Go type, such as `types.UID`.
         go: Name,
-        /// Empty where any value will do.
+        /// Empty if any value is allowed.
         values: Box<[Name]>,
     },
     /// `true` or `false`.
@@ -139,13 +139,13 @@ pub enum Shape {
     Time,
     /// An RFC 3339 time in microseconds.
     MicroTime,
-    /// An amount such as `100m` or `2Gi`.
+    /// A quantity such as `100m` or `2Gi`.
     Quantity,
     /// A 32-bit integer or a string.
     IntOrString,
     /// An object of any kind (`RawExtension`).
     Raw,
-    /// A set of fields, as apply records it (`FieldsV1`).
+    /// A field set of apply (`FieldsV1`).
     Fields,
     /// Any JSON value.
     Json,
@@ -155,13 +155,13 @@ pub enum Shape {
     List(Box<Shape>),
     /// A map with string keys.
     Map(Box<Shape>),
-    /// A list that is a message of its own in protobuf.
+    /// A list that is a message in protobuf.
     Wrapped(Box<Shape>),
-    /// A struct, or something else that stands for it.
+    /// A struct, or an alternative to it.
     Or(TypeId, Or),
 }
 
-/// What may stand in the place of a struct, which is a schema within a schema.
+/// The alternative to a struct, in a JSON schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Or {
     /// `true` or `false`.
@@ -172,50 +172,50 @@ pub enum Or {
     Strings,
 }
 
-/// What identifies an item of a list.
+/// The identity of the items of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListKind {
-    /// Nothing: it is owned and replaced as a whole.
+    /// None: the list is owned and replaced as a whole.
     Atomic,
-    /// Its value.
+    /// The value.
     Set,
     /// The values of these fields.
     Map(Box<[Name]>),
-    /// No list but a map or struct, whose entries are owned one by one even if its type is atomic.
+    /// Not a list, but a map or struct: its entries are owned one by one even if its type is atomic.
     Granular,
 }
 
 /// The directives of a strategic merge patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// `merge`, `replace`, `retainKeys`, or two of them with a comma.
+    /// `merge`, `replace`, `retainKeys`, or two of them separated by a comma.
     pub strategy: Name,
-    /// Which field identifies an item of a merged list of objects.
+    /// The merge key of a list of objects.
     pub key: Option<Name>,
 }
 
 /// The fields of a protobuf message, sorted by tag.
 #[derive(Debug, Default)]
 pub struct Wire {
-    pub(super) entries: Vec<(u32, Entry)>,
+    pub(super) entries: Vec<(u32, WireEntry)>,
 }
 
-/// What a tag stands for.
+/// The target of a tag.
 #[derive(Debug)]
-pub enum Entry {
+pub enum WireEntry {
     /// The field with this index in [`Type::fields`].
     Field(u16),
-    /// A message whose fields JSON has one level higher: a struct embedded in Go.
+    /// A message for a struct that Go embeds: JSON has its fields one level up.
     Embedded(Wire),
 }
 
 impl Schema {
-    /// Types that refer to others do so by their position in `types`.
-    pub(super) fn new(types: Vec<Type>, names: Arc<Names>, kinds: HashMap<Kind, TypeId>) -> Self {
+    /// References between types are positions in `types`.
+    pub(super) fn new(types: Vec<Type>, names: Arc<Names>, kinds: HashMap<GroupVersionKind, TypeId>) -> Self {
         Self { types, names, kinds }
     }
 
-    /// The type with this number; the number must be of this schema.
+    /// The type with this ID, which must be of this schema.
     pub fn get(&self, id: TypeId) -> &Type {
         &self.types[id.0 as usize]
     }
@@ -232,13 +232,13 @@ impl Schema {
         self.or_list(name, |name| self.names.ids.get(&(*alias, name)).copied())
     }
 
-    /// The type of a kind; kinds that exist everywhere are found in any group and version.
+    /// The type of a kind; kinds of every group and version are found in any.
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
         let own = self.or_list(kind, |kind| self.kinds.get(&(group, version, kind)).copied());
         own.or_else(|| self.kinds.get(&("*", "*", kind)).copied())
     }
 
-    /// What is found by a name, or the list of what is found by the name without its ending.
+    /// The type of a name, or the list type of the name without its suffix `List`.
     fn or_list(&self, name: &str, find: impl Fn(&str) -> Option<TypeId>) -> Option<TypeId> {
         find(name).or_else(|| self.get(find(name.strip_suffix("List")?)?).list)
     }
@@ -262,7 +262,7 @@ impl Body {
 }
 
 impl Type {
-    /// A type whose fields come from a source.
+    /// A type with fields from a source.
     pub(super) fn new(package: Name, name: Name, source: Source) -> Self {
         Self {
             package,
@@ -283,7 +283,7 @@ impl Type {
         })
     }
 
-    /// Reads its fields.
+    /// Parses its fields.
     pub(super) fn load(&self) -> Result<(), lines::TableError> {
         let body = lines::read(&self.source)?;
         self.body.get_or_init(|| body);
@@ -295,7 +295,7 @@ impl Type {
         format!("{}.{}", self.package, self.name)
     }
 
-    /// The name that Go's error texts have for it: the last segment of the package and the name.
+    /// Its name in Go's error messages: the last segment of the package and the name.
     pub fn go_name(&self) -> String {
         let package = self.package.rsplit('.').next().unwrap_or_default();
         format!("{package}.{}", self.name)
@@ -313,7 +313,7 @@ impl Type {
         Some(&fields[at])
     }
 
-    /// The fields that are there in every object that Go writes.
+    /// The fields that Go always encodes.
     pub fn written(&self) -> impl Iterator<Item = &Field> {
         let body = self.body();
         body.written.iter().map(|index| &body.fields[usize::from(*index)])
@@ -326,12 +326,12 @@ impl Type {
 }
 
 impl Field {
-    /// Its tag in protobuf, after those of the structs that embed it; nothing if it is not in protobuf.
+    /// Its protobuf tag, after those of the structs that embed it; empty if it is not in protobuf.
     pub fn tags(&self) -> &[u32] {
         self.tags.path()
     }
 
-    /// Whether the field is there in every object that Go writes: Go omits no struct, whatever its tag says.
+    /// Whether Go always encodes the field: it omits no struct, whatever its tag.
     pub fn always_written(&self) -> bool {
         let is_struct = !matches!(
             self.shape,
@@ -350,16 +350,16 @@ impl Field {
 }
 
 impl Wire {
-    /// What a tag stands for, if the message has it.
-    pub fn get(&self, tag: u32) -> Option<&Entry> {
-        // Most messages have all tags from one on.
+    /// The target of a tag.
+    pub fn get(&self, tag: u32) -> Option<&WireEntry> {
+        // Most messages have consecutive tags from one on.
         let expected = self.entries.get((tag as usize).wrapping_sub(1)).filter(|entry| entry.0 == tag);
         let search = || self.entries.binary_search_by_key(&tag, |entry| entry.0).ok();
         expected.or_else(|| search().map(|at| &self.entries[at])).map(|entry| &entry.1)
     }
 
-    /// All tags in order.
-    pub fn entries(&self) -> &[(u32, Entry)] {
+    /// All tags, sorted.
+    pub fn entries(&self) -> &[(u32, WireEntry)] {
         &self.entries
     }
 
@@ -368,13 +368,13 @@ impl Wire {
         let found = self.entries.binary_search_by_key(&tag, |entry| entry.0);
         let at = found.unwrap_or_else(|at| at);
         if rest.is_empty() {
-            self.entries.insert(at, (tag, Entry::Field(index)));
+            self.entries.insert(at, (tag, WireEntry::Field(index)));
             return;
         }
         if found.is_err() {
-            self.entries.insert(at, (tag, Entry::Embedded(Self::default())));
+            self.entries.insert(at, (tag, WireEntry::Embedded(Self::default())));
         }
-        if let Entry::Embedded(inner) = &mut self.entries[at].1 {
+        if let WireEntry::Embedded(inner) = &mut self.entries[at].1 {
             inner.insert(rest, index);
         }
     }

@@ -1,4 +1,4 @@
-//! What a schema demands of a value beyond its type.
+//! The value constraints of a schema.
 
 use serde_json::Value;
 
@@ -7,47 +7,47 @@ use super::node::Node;
 use super::pattern::Pattern;
 use super::rules::Rule;
 
-/// The demands of one place of a schema.
+/// The constraints of one schema node.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// The greatest number.
+    /// `maximum`.
     pub maximum: Option<f64>,
-    /// Whether the greatest number itself is too great.
+    /// `exclusiveMaximum`.
     pub exclusive_maximum: bool,
-    /// The least number.
+    /// `minimum`.
     pub minimum: Option<f64>,
-    /// Whether the least number itself is too small.
+    /// `exclusiveMinimum`.
     pub exclusive_minimum: bool,
-    /// What a number is a multiple of.
+    /// `multipleOf`.
     pub multiple_of: Option<f64>,
-    /// How many characters a text has at most.
+    /// `maxLength`, in characters.
     pub max_length: Option<i64>,
-    /// How many characters a text has at least.
+    /// `minLength`, in characters.
     pub min_length: Option<i64>,
-    /// How many items a list has at most.
+    /// `maxItems`.
     pub max_items: Option<i64>,
-    /// How many items a list has at least.
+    /// `minItems`.
     pub min_items: Option<i64>,
-    /// How many fields an object has at most.
+    /// `maxProperties`.
     pub max_properties: Option<i64>,
-    /// How many fields an object has at least.
+    /// `minProperties`.
     pub min_properties: Option<i64>,
-    /// What a text matches.
+    /// `pattern`.
     pub pattern: Option<Pattern>,
-    /// What a text is, such as `date-time`.
+    /// `format`, such as `date-time`.
     pub format: Option<Format>,
-    /// The values that are allowed; empty where any is.
+    /// `enum`; empty if any value is allowed.
     pub values: Box<[Value]>,
-    /// The fields that have to be there.
+    /// `required`.
     pub required: Box<[Box<str>]>,
-    /// What else has to hold, in expressions.
+    /// `x-kubernetes-validations`.
     pub rules: Box<[Rule]>,
-    /// All of them have to fit.
+    /// `allOf`.
     pub all_of: Box<[Node]>,
-    /// One of them has to fit, if there are any.
+    /// `anyOf`.
     pub any_of: Box<[Node]>,
-    /// Exactly one of them has to fit, if there are any.
+    /// `oneOf`.
     pub one_of: Box<[Node]>,
-    /// This must not fit.
+    /// `not`.
     pub not: Option<Box<Node>>,
 }

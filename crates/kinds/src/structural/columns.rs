@@ -1,13 +1,13 @@
-//! The columns that a definition gives the tables of its objects.
+//! The printer columns of a CRD.
 
 use jiff::Timestamp;
 use model::object::text_in;
 use serde_json::{Map, Value, json};
 
-use super::json_path::{Found, JsonPath, shown};
+use super::json_path::{JsonPath, Selected, shown};
 use crate::rules::since;
 
-/// The first power of two that is no integer of 64 bits.
+/// The smallest power of two above the 64-bit integers.
 const TOO_GREAT: f64 = 9_223_372_036_854_775_808.0;
 
 /// The columns of one version: the name, and those of `additionalPrinterColumns`.
@@ -27,12 +27,12 @@ struct Column {
 }
 
 impl Columns {
-    /// Reads the `additionalPrinterColumns` of a version of a valid definition. Without any there is the age.
+    /// Parses the `additionalPrinterColumns` of a version of a valid CRD. The default is the age.
     pub fn compile(columns: &[Value]) -> Self {
         let age = [json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp",
             "description": "When it was created."})];
         let columns = if columns.is_empty() { &age } else { columns };
-        // A path that cannot be read ends the list, as in Kubernetes.
+        // An invalid path ends the list, as in Kubernetes.
         Self { columns: columns.iter().map_while(Column::read).collect() }
     }
 
@@ -47,7 +47,7 @@ impl Columns {
         std::iter::once(name).chain(others).collect()
     }
 
-    /// The cells of an object, one for each column; `null` where it has no value of the column's type.
+    /// The cells of an object, one per column; `null` if it has no value of the column's type.
     pub fn cells(&self, object: &Map<String, Value>, now: Timestamp) -> Vec<Value> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
         let others = self.columns.iter().map(|column| column.cell(object, now).unwrap_or_default());
@@ -77,8 +77,8 @@ impl Column {
         let found = self.path.first(object)?;
         let value = match &found {
             found if &*self.kind == "string" => return Some(shown(found).into()),
-            Found::Root(_) => return None,
-            Found::Value(value) => *value,
+            Selected::Root(_) => return None,
+            Selected::Value(value) => *value,
         };
         match (&*self.kind, value) {
             ("integer", Value::Number(number)) => Some(whole(number)),
@@ -89,7 +89,7 @@ impl Column {
     }
 }
 
-/// A number without what is behind its point; one that is too great becomes the least, as in Go.
+/// A number truncated to an integer; one that is too large becomes the smallest integer, as in Go.
 fn whole(number: &serde_json::Number) -> Value {
     let float = || number.as_f64().filter(|float| float.abs() < TOO_GREAT);
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is not wanted, and the rest fits")]

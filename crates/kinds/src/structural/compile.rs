@@ -1,4 +1,4 @@
-//! From the JSON of a schema to its compiled form.
+//! Compiles the JSON of a schema.
 
 use std::mem::take;
 
@@ -7,33 +7,33 @@ use serde_json::{Map, Value};
 
 use super::checks::Checks;
 use super::format::Format;
-use super::node::{Kind, ListType, Node, Values};
+use super::node::{ListType, Node, ValueType, Values};
 use super::pattern::Pattern;
 use super::prune;
-use super::read::{Given, Place};
+use super::read::{RawNode, SchemaOrFlag};
 use super::rules::Rule;
 
-/// Compiles the schema of an object; nothing is demanded by a text that is none.
+/// Compiles the schema of an object; invalid JSON has no constraints.
 pub fn root<'de, D: Deserializer<'de>>(schema: D) -> Node {
-    let mut root = Given::deserialize(schema).ok().and_then(Given::node).unwrap_or_default();
+    let mut root = SchemaOrFlag::deserialize(schema).ok().and_then(SchemaOrFlag::node).unwrap_or_default();
     prune_defaults(&mut root);
     root
 }
 
 impl Node {
-    /// Compiles a schema that need not be valid, with its defaults as they are.
+    /// Compiles a schema that may be invalid, with unpruned defaults.
     pub fn of_schema(schema: &Map<String, Value>) -> Self {
-        Given::deserialize(schema).ok().and_then(Given::node).unwrap_or_default()
+        SchemaOrFlag::deserialize(schema).ok().and_then(SchemaOrFlag::node).unwrap_or_default()
     }
 }
 
-/// Compiles one place.
-pub(super) fn node(mut place: Place) -> Node {
+/// Compiles one schema node.
+pub(super) fn node(mut place: RawNode) -> Node {
     place.fields.sort_by(|a, b| a.0.cmp(&b.0));
     let schema = &place.rest;
     let is = |key| schema.get(key) == Some(&Value::Bool(true));
     Node {
-        kind: text(schema, "type").and_then(Kind::named),
+        kind: text(schema, "type").and_then(ValueType::named),
         nullable: is("nullable"),
         int_or_string: is("x-kubernetes-int-or-string"),
         preserve_unknown: is("x-kubernetes-preserve-unknown-fields"),
@@ -57,8 +57,8 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
     }
 }
 
-/// The demands beyond the type, if there are any.
-fn checks(place: &mut Place) -> Option<Checks> {
+/// The constraints of a node, if there are any.
+fn checks(place: &mut RawNode) -> Option<Checks> {
     const KEYS: [&str; 16] = [
         "maximum",
         "exclusiveMaximum",
@@ -119,7 +119,7 @@ fn texts(schema: &Map<String, Value>, key: &str) -> Box<[Box<str>]> {
     texts.filter_map(Value::as_str).map(Into::into).collect()
 }
 
-/// Drops from the defaults what the schema does not know.
+/// Prunes the defaults of a schema.
 fn prune_defaults(node: &mut Node) {
     if let Some(mut default) = node.default.take() {
         prune::prune_value(node, node.embedded, &mut default);

@@ -1,19 +1,19 @@
-//! Fills in the defaults of a schema.
+//! Applies the defaults of a schema.
 
 use serde_json::{Map, Value};
 
 use super::node::{Node, Values};
 
-/// Which of the nulls go that their schema does not allow and has no default for.
+/// The disallowed nulls without a default that are dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Nulls {
     /// All of them.
     All,
-    /// Those that have no type, so that validation does not find them.
+    /// Only those without a type, which validation does not find.
     Untyped,
 }
 
-/// Drops each `null` that its schema does not allow and has no default for, outside of lists.
+/// Drops nulls that are neither nullable nor defaulted, except in lists.
 pub fn drop_nulls(node: &Node, object: &mut Map<String, Value>, which: Nulls) {
     object.retain(|key, value| {
         let Some(field) = node.at_key(key) else { return true };
@@ -36,7 +36,7 @@ fn drop_nulls_in(node: &Node, value: &mut Value, which: Nulls) {
     }
 }
 
-/// Gives each field that is absent, or a `null` that its schema does not allow, its default.
+/// Sets the defaults of missing fields and of fields with a disallowed `null`.
 pub fn fill(node: &Node, object: &mut Map<String, Value>) {
     for (name, field) in &node.fields {
         let Some(default) = &field.default else { continue };

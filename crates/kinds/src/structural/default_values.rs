@@ -1,4 +1,4 @@
-//! Whether the defaults of a schema are what the schema demands.
+//! Validates the defaults of a schema against the schema.
 
 use model::error::{FieldError, Path};
 use serde_json::{Map, Value};
@@ -7,14 +7,14 @@ use super::node::Node;
 use super::prune::{META_FIELDS, prune_value};
 use super::{metadata, validate};
 
-/// What is wrong with the defaults of a structural schema.
+/// The errors of the defaults of a structural schema.
 pub fn bad_defaults(root: &Node, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(root, true, None, at, &mut errors);
     errors
 }
 
-/// The way from an object with kind and version to something in its kind, version or metadata.
+/// The path from a resource (the object or an embedded one) to a value in its kind, version or metadata.
 struct Way<'a> {
     parent: Option<&'a Way<'a>>,
     /// The name of a field; `None` for an item of a list.
@@ -22,8 +22,8 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// The object around a value, which has nothing else but a kind and a version.
-    fn object_around(&self, value: Value) -> Map<String, Value> {
+    /// An object with kind, version and this value at the end of the path.
+    fn enclosing_object(&self, value: Value) -> Map<String, Value> {
         let mut value = match self.step {
             Some(name) => Value::Object(Map::from_iter([(name.to_owned(), value)])),
             None => Value::Array(vec![value]),
@@ -43,7 +43,7 @@ impl Way<'_> {
     }
 }
 
-/// Visits a place of a schema; `way` leads there if it is inside of kind, version or metadata.
+/// Visits a schema node; `way` is set inside kind, version and metadata of a resource.
 fn visit(node: &Node, is_root: bool, way: Option<&Way<'_>>, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let is_resource = is_root || node.embedded;
     let way = way.filter(|_| !is_resource);
@@ -86,9 +86,9 @@ fn bad_default(node: &Node, is_resource: bool, default: &Value, at: &Path<'_>) -
     errors
 }
 
-/// What is wrong with a default that becomes a part of metadata.
+/// The errors of a default inside metadata.
 fn bad_in_metadata(node: &Node, default: &Value, way: &Way<'_>, at: &Path<'_>) -> Vec<FieldError> {
-    let mut object = way.object_around(default.clone());
+    let mut object = way.enclosing_object(default.clone());
     let refuse = |problem: String| {
         let detail = format!("must result in valid metadata: {problem}");
         vec![FieldError::invalid(at, default.clone(), detail)]

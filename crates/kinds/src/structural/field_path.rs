@@ -1,8 +1,8 @@
-//! Paths to fields as selectable fields and rules write them: `.spec.color`, `.spec.map['key']`.
+//! Field paths of selectable fields and rules: `.spec.color`, `.spec.map['key']`.
 
 use super::node::{Node, Values};
 
-/// Follows a path: where it leads to in messages, and the schema there. Keys of maps in brackets may be forbidden.
+/// Resolves a path to its form in messages and its schema node. Map keys in brackets are optional.
 pub fn resolve<'a>(node: &'a Node, path: &str, allows_brackets: bool) -> Result<(String, &'a Node), String> {
     let mut tokens = Tokens { rest: path };
     let (mut shown, mut node) = (String::new(), node);
@@ -30,7 +30,7 @@ pub fn resolve<'a>(node: &'a Node, path: &str, allows_brackets: bool) -> Result<
     Ok((shown, node))
 }
 
-/// Goes to a field, or to the value at a key of a map.
+/// Enters a field or a map key.
 fn enter<'a>(node: &'a Node, name: &str, shown: &mut String) -> Result<&'a Node, String> {
     let invalid = || "does not refer to a valid field".to_owned();
     if !node.fields.is_empty() {
@@ -68,7 +68,7 @@ fn unescaped(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The delimiters, quoted texts, and what is between them.
+/// The tokens of a path: delimiters, quoted texts, and the text between them.
 struct Tokens<'a> {
     rest: &'a str,
 }

@@ -1,4 +1,4 @@
-//! Kind, version and metadata of custom objects and of the objects embedded in them, which have a type of their own.
+//! Kind, version and metadata of custom objects and of embedded objects, which have built-in types.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ static OBJECT_META: LazyLock<TypeId> = LazyLock::new(|| {
     schema::builtin().by_name(name).expect("the table of types has it")
 });
 
-/// Brings the metadata of an object into its type; a sentence for each field that is unknown.
+/// Decodes the metadata of an object; returns a message per unknown field.
 pub fn read(object: &mut Map<String, Value>) -> Result<Vec<String>, Mismatch> {
     read_at(object, "metadata")
 }
@@ -27,7 +27,7 @@ fn read_at(object: &mut Map<String, Value>, path: &str) -> Result<Vec<String>, M
     Ok(checked.unknown)
 }
 
-/// The same for each embedded object; refuses values of wrong types.
+/// Decodes the metadata of each embedded object; refuses values of wrong types.
 pub fn read_embedded(root: &Node, object: &mut Map<String, Value>) -> Result<Vec<String>, FieldError> {
     let mut unknown = Vec::new();
     visit_fields(root, object, &Path::OBJECT, &mut unknown)?;
@@ -53,7 +53,7 @@ fn visit_fields(
     Ok(())
 }
 
-/// The same for a value by itself, which may be an object with kind and version.
+/// Decodes the metadata of a single value, which may be a resource.
 pub fn read_value(
     node: &Node,
     is_resource: bool,

@@ -1,7 +1,7 @@
-//! Structural schemas: what a CustomResourceDefinition says about the objects of one of its versions.
+//! Structural schemas: pruning, defaulting and validation of the objects of one CRD version.
 //!
-//! A schema is compiled once, when its definition is written or read; objects are pruned, completed and checked by the
-//! compiled form. Map keys are visited in the order of their names, where Kubernetes has none.
+//! A schema is compiled once, when its CRD is written or loaded; all operations use the compiled form. Map keys are
+//! visited in sorted order, where Kubernetes has none.
 
 mod checks;
 mod columns;
@@ -34,8 +34,8 @@ pub use columns::Columns;
 pub(crate) use default_values::bad_defaults;
 pub use format::Format;
 pub(crate) use format::is_request_uri;
-pub use json_path::{Found, JsonPath, JsonPathError};
-pub use node::{Kind, ListType, Node, Values};
+pub use json_path::{JsonPath, JsonPathError, Selected};
+pub use node::{ListType, Node, ValueType, Values};
 pub use pattern::Pattern;
 pub use selectable::Selectable;
 
@@ -43,19 +43,19 @@ pub use selectable::Selectable;
 #[derive(Debug)]
 pub struct Structural {
     root: Node,
-    /// Whether nothing is ever pruned.
-    keeps_everything: bool,
-    /// What else has to hold, if anything has.
+    /// Whether pruning is off (`preserveUnknownFields`).
+    preserves_unknown_fields: bool,
+    /// The compiled `x-kubernetes-validations`, if there are any.
     rules: Option<Rules>,
 }
 
 impl Structural {
-    /// Compiles the `openAPIV3Schema` of a version of a valid definition; `preserve_unknown_fields` is that of its spec.
+    /// Compiles the `openAPIV3Schema` of a version of a valid CRD; `preserve_unknown_fields` is that of its spec.
     pub fn compile(schema: &Value, preserve_unknown_fields: bool) -> Self {
         Self::new(compile::root(schema), preserve_unknown_fields)
     }
 
-    /// The same from its text, of which never more than one place is held as a tree.
+    /// Like [`Structural::compile`], from JSON text; parses node by node to limit memory.
     pub fn compile_text(schema: &[u8], preserve_unknown_fields: bool) -> Self {
         let mut schema = serde_json::Deserializer::from_slice(schema);
         Self::new(compile::root(&mut schema), preserve_unknown_fields)
@@ -63,27 +63,26 @@ impl Structural {
 
     fn new(root: Node, preserve_unknown_fields: bool) -> Self {
         let rules = Rules::compile(&root);
-        Self { root, keeps_everything: preserve_unknown_fields, rules }
+        Self { root, preserves_unknown_fields: preserve_unknown_fields, rules }
     }
 
-    /// The schema of the object itself.
+    /// The schema of the root object.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// Whether nothing is ever pruned.
-    pub fn keeps_everything(&self) -> bool {
-        self.keeps_everything
+    /// Whether pruning is off.
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.preserves_unknown_fields
     }
 
-    /// Brings a decoded body into the shape of the schema: refuses metadata of wrong types, drops what is unknown and
-    /// says so, a sentence each.
+    /// Decodes a request body: refuses metadata of wrong types, prunes unknown fields, and returns a message per
+    /// unknown field.
     pub fn decode(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
         self.decode_with(object, Nulls::All)
     }
 
-    /// The same for what an applied configuration makes of an object: a `null` that is not allowed is an error, which
-    /// validation finds.
+    /// Like [`Structural::decode`], for the result of an apply: keeps disallowed nulls, for validation to report.
     pub fn decode_applied(&self, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
         self.decode_with(object, Nulls::Untyped)
     }
@@ -97,14 +96,14 @@ impl Structural {
         Ok(complaints)
     }
 
-    /// Drops what the schema does not know, and each `null` that it does not allow and has no default for. Returns the
-    /// paths of the former, sorted: `spec.foo`, `spec.list[0].bar`. Kind, version and metadata are kept.
+    /// Drops unknown fields, and each disallowed `null` without a default. Returns the paths of the former, sorted:
+    /// `spec.foo`, `spec.list[0].bar`. Kind, version and metadata are kept.
     pub fn prune(&self, object: &mut Map<String, Value>) -> Vec<String> {
         self.prune_with(object, Nulls::All)
     }
 
     fn prune_with(&self, object: &mut Map<String, Value>, nulls: Nulls) -> Vec<String> {
-        if self.keeps_everything {
+        if self.preserves_unknown_fields {
             return Vec::new();
         }
         let dropped = prune::prune(&self.root, object);
@@ -112,31 +111,30 @@ impl Structural {
         dropped
     }
 
-    /// Fills in defaults, also in the place of a `null` that is not allowed. For new objects, and for stored ones that
-    /// are older than the definition.
+    /// Sets defaults, also in place of a disallowed `null`. For new objects, and for stored ones older than the CRD.
     pub fn default(&self, object: &mut Map<String, Value>) {
         default::fill(&self.root, object);
     }
 
-    /// Writes the numbers of a valid object as Kubernetes writes them again: `1.0` becomes `1`.
+    /// Formats the numbers of a valid object as Kubernetes does: `1.0` becomes `1`.
     pub fn canonicalize(&self, object: &mut Map<String, Value>) {
         numbers::normalize(object);
     }
 
-    /// What is wrong with an object, its metadata aside. On update, `old` is the object as it is; what it has wrong
-    /// already is not held against the new one.
+    /// Validates an object except its metadata. On update, `old` is the stored object; errors of unchanged values are
+    /// ratcheted.
     pub fn validate(&self, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Verdict {
         let errors = validate::object(&self.root, new, old);
         self.with_rules(errors, new, old)
     }
 
-    /// The same for a write of the status alone.
+    /// Validates an update of the status subresource.
     pub fn validate_status(&self, new: &Map<String, Value>, old: &Map<String, Value>) -> Verdict {
         let errors = validate::status(&self.root, new, old);
         self.with_rules(errors, new, Some(old))
     }
 
-    /// What is wrong by the schema, and by its rules where they can be run.
+    /// Adds the errors of the rules to those of the schema, if the rules can run.
     fn with_rules(
         &self,
         mut errors: Vec<FieldError>,

@@ -1,28 +1,28 @@
-//! Regular expressions of schemas, in the dialect of Kubernetes.
+//! Regular expressions of schemas, in Kubernetes' dialect (RE2).
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// A pattern that texts are matched with. It is compiled when it is first used: most patterns of most servers never are.
+/// A pattern. It is compiled on first use: most patterns of most servers are never used.
 pub struct Pattern {
     text: Box<str>,
     compiled: OnceLock<Result<Regex, String>>,
 }
 
 impl Pattern {
-    /// A pattern that need not be valid.
+    /// A pattern that may be invalid.
     pub fn new(text: &str) -> Self {
         Self { text: text.into(), compiled: OnceLock::new() }
     }
 
-    /// What is wrong with the pattern, in the words of Kubernetes.
+    /// Kubernetes' message about an invalid pattern.
     pub fn problem(&self) -> Option<&str> {
         self.compiled().as_ref().err().map(String::as_str)
     }
 
-    /// Whether it occurs in a text.
+    /// Whether the pattern occurs in a text.
     pub fn matches(&self, text: &str) -> bool {
         self.compiled().as_ref().is_ok_and(|regex| regex.is_match(text))
     }

@@ -1,4 +1,4 @@
-//! Drops the fields that a schema does not know.
+//! Prunes the fields that a schema does not specify.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::node::{Node, Values};
 
-/// What an object with kind and version has without a word in its schema.
+/// The fields of every resource, whether its schema specifies them or not.
 pub const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// How much of what was dropped is told: one long name could be in very many paths.
+/// The most dropped paths that are reported: one long name could be in very many of them.
 const REPORTED_MAX: usize = 1000;
 const REPORTED_BYTES_MAX: usize = 1 << 20;
 
-/// Prunes an object and returns the paths of what was dropped, sorted.
+/// Prunes an object and returns the dropped paths, sorted.
 pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
     let mut pruning = Pruning::default();
     pruning.object(Some(root), true, root.preserve_unknown, object);
@@ -21,7 +21,7 @@ pub fn prune(root: &Node, object: &mut Map<String, Value>) -> Vec<String> {
     pruning.dropped
 }
 
-/// Prunes a value within an object, which may be one with kind and version itself.
+/// Prunes a value in an object, which may be an embedded resource.
 pub fn prune_value(node: &Node, is_resource: bool, value: &mut Value) {
     let mut pruning = Pruning::default();
     match value {
@@ -38,7 +38,7 @@ struct Pruning {
 }
 
 impl Pruning {
-    /// Without a schema every field of every object in it goes; `keeps` says that what is around the value keeps it.
+    /// Without a schema all nested fields are dropped; `keeps` is true if an outer schema preserves unknown fields.
     fn value(&mut self, node: Option<&Node>, keeps: bool, value: &mut Value) {
         let keeps = keeps || node.is_some_and(|node| node.preserve_unknown);
         match value {
@@ -64,7 +64,7 @@ impl Pruning {
         });
     }
 
-    /// Prunes what stands at a key; false if the key is not known.
+    /// Prunes the value of a key; false if the key is unknown.
     fn field(&mut self, node: Option<&Node>, key: &str, value: &mut Value) -> bool {
         let Some(node) = node else { return false };
         match (node.field(key), &node.values) {
@@ -86,7 +86,7 @@ impl Pruning {
         }
     }
 
-    /// Notes what was dropped, unless nobody needs more.
+    /// Records a dropped path, up to the limit.
     fn report(&mut self) {
         if self.dropped.len() < REPORTED_MAX && self.reported_bytes < REPORTED_BYTES_MAX {
             self.reported_bytes += self.path.len();

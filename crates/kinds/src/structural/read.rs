@@ -1,5 +1,5 @@
-//! Reads a schema place by place, so that nobody has to hold all of it as a tree of JSON, which is many times its text. It need not be
-//! valid: what is of the wrong kind is as good as missing.
+//! Parses a schema node by node: the JSON tree of a whole schema would be many times its text. The schema may be
+//! invalid: properties of the wrong type are ignored.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use super::compile;
 use super::node::{Node, Values};
 
-/// One place of a schema.
+/// The raw properties of one schema node.
 #[derive(Default)]
-pub(super) struct Place {
-    /// What is short.
+pub(super) struct RawNode {
+    /// The properties other than nested schemas.
     pub rest: Map<String, Value>,
     pub fields: Vec<(Box<str>, Node)>,
     pub values: Values,
@@ -25,20 +25,20 @@ pub(super) struct Place {
     pub not: Option<Node>,
 }
 
-impl Place {
+impl RawNode {
     fn take<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "properties" => self.fields = map.next_value::<Fields>()?.0,
             "additionalProperties" => {
                 self.values = match map.next_value()? {
-                    Given::Schema(node) => Values::Of(node),
-                    Given::Flag(true) => Values::Any,
-                    Given::Flag(false) => Values::Forbidden,
-                    Given::Other => Values::Closed,
+                    SchemaOrFlag::Schema(node) => Values::Of(node),
+                    SchemaOrFlag::Flag(true) => Values::Any,
+                    SchemaOrFlag::Flag(false) => Values::Forbidden,
+                    SchemaOrFlag::Other => Values::Closed,
                 }
             }
-            "items" => self.items = map.next_value::<Given>()?.node(),
-            "not" => self.not = map.next_value::<Given>()?.node(),
+            "items" => self.items = map.next_value::<SchemaOrFlag>()?.node(),
+            "not" => self.not = map.next_value::<SchemaOrFlag>()?.node(),
             "allOf" => self.all_of = map.next_value::<Nodes>()?.0,
             "anyOf" => self.any_of = map.next_value::<Nodes>()?.0,
             "oneOf" => self.one_of = map.next_value::<Nodes>()?.0,
@@ -53,14 +53,14 @@ impl Place {
     }
 }
 
-/// What stands where a schema may be.
-pub(super) enum Given {
+/// The JSON at a place that allows a schema or a boolean.
+pub(super) enum SchemaOrFlag {
     Schema(Box<Node>),
     Flag(bool),
     Other,
 }
 
-impl Given {
+impl SchemaOrFlag {
     /// The schema, if it is one.
     pub fn node(self) -> Option<Node> {
         match self {
@@ -76,9 +76,9 @@ struct Fields(Vec<(Box<str>, Node)>);
 /// A list of schemas.
 struct Nodes(Vec<Node>);
 
-/// What is read from JSON of any kind.
+/// A type that can be deserialized from any JSON.
 trait Lenient: Sized {
-    /// What it is where the JSON is of another kind.
+    /// The value for JSON of another type.
     fn other() -> Self;
 
     fn flag(_value: bool) -> Self {
@@ -96,7 +96,7 @@ trait Lenient: Sized {
     }
 }
 
-impl Lenient for Given {
+impl Lenient for SchemaOrFlag {
     fn other() -> Self {
         Self::Other
     }
@@ -106,7 +106,7 @@ impl Lenient for Given {
     }
 
     fn of_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
-        let mut place = Place::default();
+        let mut place = RawNode::default();
         while let Some(key) = map.next_key::<String>()? {
             place.take(&key, &mut map)?;
         }
@@ -121,7 +121,7 @@ impl Lenient for Fields {
 
     fn of_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut fields = Vec::new();
-        while let Some((name, given)) = map.next_entry::<Box<str>, Given>()? {
+        while let Some((name, given)) = map.next_entry::<Box<str>, SchemaOrFlag>()? {
             fields.extend(given.node().map(|node| (name, node)));
         }
         Ok(Self(fields))
@@ -135,14 +135,14 @@ impl Lenient for Nodes {
 
     fn of_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut nodes = Vec::new();
-        while let Some(given) = list.next_element::<Given>()? {
+        while let Some(given) = list.next_element::<SchemaOrFlag>()? {
             nodes.extend(given.node());
         }
         Ok(Self(nodes))
     }
 }
 
-impl<'de> Deserialize<'de> for Given {
+impl<'de> Deserialize<'de> for SchemaOrFlag {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Reader(PhantomData))
     }

@@ -1,8 +1,8 @@
-//! The fields of a custom object that field selectors may name.
+//! The selectable fields of a custom resource.
 
 use serde_json::{Map, Value};
 
-use super::json_path::{Found, JsonPath, shown};
+use super::json_path::{JsonPath, Selected, shown};
 
 /// The `selectableFields` of one version.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Selectable {
 }
 
 impl Selectable {
-    /// Reads the `selectableFields` of a version of a valid definition.
+    /// Parses the `selectableFields` of a version of a valid CRD.
     pub fn compile(fields: &[Value]) -> Self {
         let paths = fields.iter().filter_map(|field| field.get("jsonPath")?.as_str());
         let fields =
@@ -24,12 +24,12 @@ impl Selectable {
         self.fields.iter().map(|(name, _)| &**name)
     }
 
-    /// The value of a field as selectors compare it; empty if there is none.
+    /// The value of a field as selectors compare it; empty if it is missing.
     pub fn value(&self, object: &Map<String, Value>, name: &str) -> String {
         let field = self.fields.iter().find(|(field, _)| **field == *name);
         let found = field.and_then(|(_, path)| path.first(object));
         found
-            .filter(|found| !matches!(found, Found::Value(Value::Null)))
+            .filter(|found| !matches!(found, Selected::Value(Value::Null)))
             .map(|found| shown(&found))
             .unwrap_or_default()
     }

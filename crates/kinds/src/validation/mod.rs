@@ -1,6 +1,6 @@
-//! Rules about `metadata`, the same for all resource types, in the order and the words of kube-apiserver.
+//! Validation of `metadata`, the same for all resources, with the order and the messages of kube-apiserver.
 //!
-//! Values of the wrong JSON type are the schema's business: here they count as absent.
+//! Values of the wrong JSON type are left to the schema: here they count as absent.
 
 mod owners;
 #[cfg(test)]
@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 
 pub use update::validate_object_meta_update;
 
-/// The keys and values of all annotations together may take so many bytes.
+/// The size limit of all annotation keys and values, in bytes.
 const MAX_ANNOTATION_BYTES: usize = 256 << 10;
-/// The longest name that a manager of fields may have.
+/// The longest name of a field manager.
 pub const MAX_FIELD_MANAGER_BYTES: usize = 128;
 
-/// What is wrong with the metadata of an object that is to be written. Its name has been generated already if need be.
+/// Validates the metadata of an object to be written. Its name has already been generated if necessary.
 pub fn validate_object_meta(
     object: &Map<String, Value>,
     namespaced: bool,
@@ -42,7 +42,7 @@ pub fn validate_object_meta(
     errors
 }
 
-/// What is wrong with the names in `metadata.managedFields`.
+/// Validates the manager names in `metadata.managedFields`.
 pub fn validate_managed_fields(list: &Value) -> Vec<FieldError> {
     const SUBRESOURCE_MAX: usize = 256;
     let mut errors = Vec::new();
@@ -60,7 +60,7 @@ pub fn validate_managed_fields(list: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the name of a manager.
+/// Validates the name of a field manager.
 pub fn validate_field_manager(name: &str, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MAX_FIELD_MANAGER_BYTES {
@@ -73,9 +73,9 @@ pub fn validate_field_manager(name: &str, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What more is wrong with the finalizers of an object of a built-in type: those without a slash have to be known.
+/// Validates the finalizers of a built-in kind: those without a slash must be known.
 ///
-/// Custom resources may have others; kube-apiserver only warns of them.
+/// Custom resources may have others; kube-apiserver only warns about them.
 pub fn validate_standard_finalizers(object: &Map<String, Value>) -> Vec<FieldError> {
     let finalizers = Metadata::of(object).texts("finalizers");
     let foreign = finalizers.into_iter().enumerate().filter(|(_, finalizer)| {
@@ -111,12 +111,12 @@ impl<'a> Metadata<'a> {
         self.get(key).as_i64()
     }
 
-    /// The texts of a list.
+    /// The strings of a list.
     fn texts(self, key: &str) -> Vec<&'a str> {
         self.get(key).as_array().into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// The keys and texts of an object.
+    /// The keys and strings of an object.
     fn pairs(self, key: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let pairs = self.get(key).as_object().into_iter().flatten();
         pairs.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
@@ -178,7 +178,7 @@ fn check_finalizers(metadata: Metadata<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// An error for each message about a text.
+/// An error for each message about a value.
 fn invalid(path: &str, value: &str, messages: Vec<String>) -> impl Iterator<Item = FieldError> {
     messages.into_iter().map(move |message| FieldError::invalid(path, value, message))
 }

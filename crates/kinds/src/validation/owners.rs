@@ -1,4 +1,4 @@
-//! Rules about `metadata.ownerReferences`.
+//! Validation of `metadata.ownerReferences`.
 
 use model::error::FieldError;
 use model::object::text_in;
@@ -53,7 +53,7 @@ fn check_reference(reference: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(format!("{PATH}.{key}"), value, "must not be empty"));
         }
     }
-    // Events come and go too fast to own anything.
+    // Events are too short-lived to own objects.
     if ["v1", "/v1"].contains(&api_version) && kind == "Event" {
         let detail = "/v1, Kind=Event is disallowed from being an owner";
         errors.push(with_written_value(&written(reference), detail));
@@ -61,7 +61,7 @@ fn check_reference(reference: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The value is written here because its keys have to stand in the order of Kubernetes, which is not that of a map.
+/// Writes the value by hand: its keys must be in Kubernetes' order, not sorted.
 fn with_written_value(value: &str, detail: &str) -> FieldError {
     FieldError { value: None, ..FieldError::invalid(PATH, "", format!("{value}: {detail}")) }
 }

@@ -1,4 +1,4 @@
-//! Metadata good and bad; the messages are answers of kube-apiserver 1.35.
+//! Valid and invalid metadata; the messages are responses of kube-apiserver 1.35.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn texts(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(FieldError::to_string).collect()
 }
 
-/// What is wrong with the metadata of a named, namespaced object that has this beside.
+/// The errors of a named, namespaced object with additional metadata.
 fn faults(extra: Value) -> Vec<String> {
     let mut metadata = json!({"name": "a", "namespace": "default"});
     metadata.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -21,7 +21,7 @@ fn faults(extra: Value) -> Vec<String> {
 }
 
 #[test]
-fn good_metadata_passes() {
+fn valid_metadata_passes() {
     let rows = [
         json!({}),
         json!({"generateName": "a-", "generation": 3, "labels": {"a": "", "b/c": "D_e"}}),
@@ -73,7 +73,7 @@ fn names_follow_the_rule_of_the_type() {
 }
 
 #[test]
-fn the_namespace_is_there_if_and_only_if_it_has_to() {
+fn only_namespaced_objects_have_a_namespace() {
     let label = names::dns1123_label("_").remove(0);
     let rows = [
         (json!({"name": "a", "namespace": "b"}), true, None),
@@ -93,7 +93,7 @@ fn the_namespace_is_there_if_and_only_if_it_has_to() {
 }
 
 #[test]
-fn labels_annotations_and_finalizers_are_checked() {
+fn labels_annotations_and_finalizers_are_validated() {
     let name = names::qualified_name("-").remove(0);
     let value = names::label_value("-").remove(0);
     let both = "finalizer orphan and foregroundDeletion cannot be both set";
@@ -142,7 +142,7 @@ fn finalizers_of_built_in_types_are_known_or_qualified() {
 }
 
 #[test]
-fn owners_are_named_in_full_and_one_of_them_controls() {
+fn owner_references_are_complete_and_one_is_the_controller() {
     let path = "metadata.ownerReferences";
     assert_eq!(
         faults(json!({"ownerReferences": [{}]})),
@@ -174,7 +174,7 @@ fn owners_are_named_in_full_and_one_of_them_controls() {
 }
 
 #[test]
-fn some_things_never_change() {
+fn immutable_metadata_cannot_change() {
     let old = json!({
         "name": "a", "namespace": "b", "uid": "u", "generation": 2, "finalizers": ["x/a"],
         "creationTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0,
@@ -215,7 +215,7 @@ fn some_things_never_change() {
 }
 
 #[test]
-fn finalizers_may_be_added_to_what_lives() {
+fn finalizers_cannot_be_added_during_deletion() {
     let (new, old) = (object(json!({"finalizers": ["x/a"]})), object(json!({})));
     assert_eq!(validate_object_meta_update(&new, &old), vec![]);
 }
@@ -235,7 +235,7 @@ fn odd_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn values_of_the_wrong_type_do_no_harm(values in prop::collection::vec(odd_value(), 12), whole in odd_value()) {
+    fn values_of_the_wrong_type_are_ignored(values in prop::collection::vec(odd_value(), 12), whole in odd_value()) {
         let keys = ["name", "namespace", "generateName", "uid", "labels", "annotations", "finalizers",
             "ownerReferences", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
         let odd = object(keys.iter().map(|key| (*key).to_owned()).zip(values).collect());

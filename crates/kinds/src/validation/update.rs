@@ -1,4 +1,4 @@
-//! Rules about how `metadata` may change.
+//! Validation of updates of `metadata`.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::Metadata;
 
-/// What is wrong with the change from `old` to `new`, beside what is wrong with `new`.
+/// Validates the change from `old` to `new`, in addition to the validation of `new`.
 ///
-/// kube-apiserver puts back most of what must not change before it comes to this, without a word; that is for the
-/// caller to do. That an update names a revision is checked elsewhere too.
+/// kube-apiserver silently restores most immutable fields before this; that is up to the caller. The resource version
+/// of an update is checked elsewhere.
 pub fn validate_object_meta_update(new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
     let (new, old) = (Metadata::of(new), Metadata::of(old));
     let mut errors: Vec<FieldError> = new_finalizer(new, old).into_iter().collect();
@@ -33,7 +33,7 @@ fn immutable(key: &str, value: Value) -> FieldError {
     FieldError::invalid(Path::METADATA.field(key), value, "field is immutable")
 }
 
-/// What is on its way out takes no new finalizers: they would hold it for ever.
+/// An object being deleted takes no new finalizers: they would block its deletion forever.
 fn new_finalizer(new: Metadata<'_>, old: Metadata<'_>) -> Option<FieldError> {
     if old.get("deletionTimestamp").is_null() {
         return None;

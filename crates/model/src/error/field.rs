@@ -1,4 +1,4 @@
-//! One broken rule about one field of an object.
+//! A validation error of one field of an object.
 
 mod path;
 
@@ -11,7 +11,7 @@ use super::quoting::display;
 
 pub use path::Path;
 
-/// One broken rule. Displays as `path: what is wrong`.
+/// A validation error of one field. Displays as `path: message`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
     /// The field, as in `spec.containers[0].name` or `metadata.labels[a.b/c]`.
@@ -20,24 +20,24 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     /// The value at fault; `None` leaves it out of the message.
     pub value: Option<Value>,
-    /// What the rule is; may be empty.
+    /// Description of the rule; may be empty.
     pub detail: String,
 }
 
 /// The kinds of rules about fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldErrorKind {
-    /// What the value refers to does not exist.
+    /// The referenced object does not exist.
     NotFound,
-    /// A value has to be given.
+    /// A value is required.
     Required,
     /// The value has to be unique.
     Duplicate,
     /// The value is malformed or out of bounds.
     Invalid,
-    /// The value is none of those that are allowed; the detail lists them.
+    /// The value is not among the supported ones; the detail lists them.
     NotSupported,
-    /// The value is not permitted under the circumstances.
+    /// The value is not permitted in this context.
     Forbidden,
     /// The value is too long to be repeated in a message.
     TooLong,
@@ -50,12 +50,12 @@ pub enum FieldErrorKind {
 }
 
 impl FieldError {
-    /// What the value refers to does not exist.
+    /// The referenced object does not exist.
     pub fn not_found(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::with_value(FieldErrorKind::NotFound, path, value, "")
     }
 
-    /// A value has to be given.
+    /// A value is required.
     pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::without_value(FieldErrorKind::Required, path, detail)
     }
@@ -65,7 +65,8 @@ impl FieldError {
         Self::with_value(FieldErrorKind::Duplicate, path, value, "")
     }
 
-    /// The value has to be unique; `shown` is the text of it, where Kubernetes does not show what the client sent.
+    /// The value has to be unique; `shown` is its text, for values that Kubernetes does not show as the
+    /// client sent them.
     pub fn duplicate_shown(path: impl Into<String>, shown: &str) -> Self {
         Self::without_value(FieldErrorKind::Duplicate, path, shown)
     }
@@ -75,7 +76,8 @@ impl FieldError {
         Self::with_value(FieldErrorKind::Invalid, path, value, detail)
     }
 
-    /// The value is malformed; `shown` is the text of it, where Kubernetes does not show what the client sent.
+    /// The value is malformed; `shown` is its text, for values that Kubernetes does not show as the client
+    /// sent them.
     pub fn invalid_shown(path: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self::without_value(FieldErrorKind::Invalid, path, format!("{shown}: {detail}"))
     }
@@ -87,7 +89,7 @@ impl FieldError {
         Self::with_value(FieldErrorKind::NotSupported, path, value, detail)
     }
 
-    /// The value is not permitted under the circumstances.
+    /// The value is not permitted in this context.
     pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::without_value(FieldErrorKind::Forbidden, path, detail)
     }
@@ -122,7 +124,7 @@ impl FieldError {
         self
     }
 
-    /// What is wrong, without the path.
+    /// The message without the path.
     pub fn body(&self) -> String {
         let mut body = self.kind.title().to_owned();
         if let Some(value) = self.value.as_ref().filter(|_| self.kind.shows_value()) {

@@ -1,10 +1,10 @@
-//! What errors say, in the words of kube-apiserver.
+//! Messages of errors, in the words of kube-apiserver.
 
 use std::collections::HashSet;
 
 use super::{FieldError, quote};
 
-/// Of an object that is on its way out.
+/// For an object that is being deleted.
 pub(super) fn before_the_end(is_ending: bool) -> &'static str {
     if is_ending { "object is being deleted: " } else { "" }
 }

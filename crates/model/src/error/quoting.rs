@@ -8,7 +8,7 @@ pub(super) fn display(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
         Value::Number(number) => display_number(number),
-        // Go writes these characters, which occur in JSON only within texts, so that no HTML can arise.
+        // Go escapes these characters in JSON, against HTML injection; they occur only within texts.
         other => other.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"),
     }
 }

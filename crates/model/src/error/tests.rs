@@ -1,4 +1,4 @@
-//! Statuses and messages, as kube-apiserver 1.35 was seen to answer them.
+//! Statuses and messages, as recorded from kube-apiserver 1.35.
 
 use super::*;
 
@@ -194,7 +194,7 @@ fn an_invalid_object_has_one_cause_for_each_error() {
         (vec![], subject.to_owned(), details(&[])),
         (vec![one()], format!("{subject}: {first}"), details(&[&cause_one])),
         (vec![one(), two()], format!("{subject}: [{first}, {second}]"), details(&[&cause_one, &cause_two])),
-        // The message says each thing once, the causes do not.
+        // The message has each error once, the causes do not.
         (vec![one(), one()], format!("{subject}: {first}"), details(&[&cause_one, &cause_one])),
     ];
     for (errors, message, details) in rows {

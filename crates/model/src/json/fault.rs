@@ -1,11 +1,11 @@
-//! What is wrong with a JSON text, in the words of Go's parser where they are short: clients know them.
+//! Syntax errors of a JSON text, in the words of Go's parser where they are short: clients know them.
 
 use lexical::quote;
 use serde_json::error::Category;
 
 use super::JsonError;
 
-/// What `serde_json` says, and what Go says after the character that does not fit.
+/// The message of `serde_json`, and Go's text behind the offending character.
 const WORDS: &[(&str, &str)] = &[
     ("expected value", "looking for beginning of value"),
     ("trailing characters", "after top-level value"),
@@ -21,7 +21,7 @@ const WORDS: &[(&str, &str)] = &[
     ("recursion limit exceeded", "exceeded max depth"),
 ];
 
-/// Describes a fault that the parser found in `text`.
+/// Describes an error that the parser found in `text`.
 pub(super) fn describe(error: &serde_json::Error, text: &str) -> JsonError {
     let message = match error.classify() {
         Category::Eof => "unexpected end of JSON input".to_owned(),
@@ -57,7 +57,7 @@ fn quoted(byte: u8) -> String {
     }
 }
 
-/// The line up to and with the byte that does not fit, and that byte.
+/// The line up to and with the offending byte, and that byte.
 ///
 /// Columns count bytes from one; column zero is the end of the line before.
 fn position<'a>(error: &serde_json::Error, text: &'a str) -> (&'a str, u8) {

@@ -1,6 +1,6 @@
-//! A JSON text as a tree that keeps the order of the text, and keys that come twice.
+//! A JSON text as a tree that keeps the order of the text, and duplicate keys.
 //!
-//! Bodies are read into it only where strict decoding has something to report.
+//! Bodies are parsed into it only if strict decoding has something to report.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Ordered {
 }
 
 impl Ordered {
-    /// Reads one JSON value.
+    /// Parses one JSON value.
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
         let text = std::str::from_utf8(bytes).map_err(JsonError::not_utf8)?;
         serde_json::from_str(text).map_err(|error| fault::describe(&error, text))

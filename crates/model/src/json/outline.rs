@@ -1,10 +1,11 @@
-//! Where the values of a JSON text are, found in one pass and without a tree: for reading what the server wrote itself.
+//! Positions of the values in a JSON text, found in one pass and without a tree: for JSON that the server
+//! wrote itself.
 //!
-//! It takes every JSON text, and some that are none: it looks for values, not for mistakes.
+//! It accepts every JSON text, and some malformed ones: it locates values and does not validate.
 
 use std::borrow::Cow;
 
-/// How deep values may nest; no text that a client sent nests as deeply (see [`super::parse`]).
+/// Deepest nesting; no text that a client sent nests as deeply (see [`super::parse`]).
 const DEPTH_MAX: usize = 256;
 
 /// The text cannot be the JSON of an object.
@@ -12,25 +13,25 @@ const DEPTH_MAX: usize = 256;
 #[error("this is not the text of an object")]
 pub struct Unreadable;
 
-/// The values of one text after the other; the room that it takes is used again for each.
+/// The values of a text. The memory is reused from text to text.
 #[derive(Debug, Default)]
 pub struct Outline {
     nodes: Vec<Node>,
     open: Vec<u32>,
 }
 
-/// A value, or the key of one, which stands before it. What is inside of a value comes behind it.
+/// A value, or the key in front of it. The content of a value follows it.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     start: u32,
     end: u32,
-    /// The number of the node behind all that is inside of this one.
+    /// Index of the node behind the content of this one.
     next: u32,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     /// `null`, a boolean or a number.
     Word,
     /// A string whose bytes are those between the quotes.
@@ -42,22 +43,22 @@ enum Kind {
 }
 
 impl Outline {
-    /// Finds the values of a text, and gives the one that holds all others.
+    /// Finds the values of a text, and returns the outermost one.
     pub fn read<'a>(&'a mut self, text: &'a [u8]) -> Result<Json<'a>, Unreadable> {
         self.nodes.clear();
         self.open.clear();
         self.nodes.reserve(text.len() / 12);
-        // A text of four gigabytes is no object of ours.
+        // No object has four gigabytes.
         u32::try_from(text.len()).map_err(|_| Unreadable)?;
         let mut at = 0;
         while let Some(&byte) = text.get(at) {
             at = match byte {
                 b',' | b':' | b' ' | b'\n' | b'\t' | b'\r' => at + 1,
                 b'"' => self.string(text, at)?,
-                b'{' => self.begin(at, Kind::Object)?,
-                b'[' => self.begin(at, Kind::List)?,
-                b'}' => self.end(at, Kind::Object)?,
-                b']' => self.end(at, Kind::List)?,
+                b'{' => self.begin(at, ValueKind::Object)?,
+                b'[' => self.begin(at, ValueKind::List)?,
+                b'}' => self.end(at, ValueKind::Object)?,
+                b']' => self.end(at, ValueKind::List)?,
                 _ => self.word(text, at)?,
             };
         }
@@ -69,12 +70,12 @@ impl Outline {
         }
     }
 
-    fn push(&mut self, start: usize, end: usize, kind: Kind) {
+    fn push(&mut self, start: usize, end: usize, kind: ValueKind) {
         let next = self.nodes.len() as u32 + 1;
         self.nodes.push(Node { start: start as u32, end: end as u32, next, kind });
     }
 
-    fn begin(&mut self, at: usize, kind: Kind) -> Result<usize, Unreadable> {
+    fn begin(&mut self, at: usize, kind: ValueKind) -> Result<usize, Unreadable> {
         if self.open.len() == DEPTH_MAX {
             return Err(Unreadable);
         }
@@ -83,7 +84,7 @@ impl Outline {
         Ok(at + 1)
     }
 
-    fn end(&mut self, at: usize, kind: Kind) -> Result<usize, Unreadable> {
+    fn end(&mut self, at: usize, kind: ValueKind) -> Result<usize, Unreadable> {
         let open = self.open.pop().ok_or(Unreadable)?;
         let next = self.nodes.len() as u32;
         let node = &mut self.nodes[open as usize];
@@ -95,7 +96,7 @@ impl Outline {
     }
 
     fn string(&mut self, text: &[u8], start: usize) -> Result<usize, Unreadable> {
-        let mut kind = Kind::Plain;
+        let mut kind = ValueKind::Plain;
         let mut at = start + 1;
         loop {
             let ends = |byte: &u8| *byte == b'"' || *byte == b'\\';
@@ -103,7 +104,7 @@ impl Outline {
             if text[at] == b'"' {
                 break;
             }
-            kind = Kind::Escaped;
+            kind = ValueKind::Escaped;
             at += 2;
         }
         self.push(start, at + 1, kind);
@@ -116,7 +117,7 @@ impl Outline {
         if length == 0 {
             return Err(Unreadable);
         }
-        self.push(start, start + length, Kind::Word);
+        self.push(start, start + length, ValueKind::Word);
         Ok(start + length)
     }
 }
@@ -157,17 +158,17 @@ impl<'a> Json<'a> {
 
     /// Whether it is a string.
     pub fn is_string(self) -> bool {
-        matches!(self.node().kind, Kind::Plain | Kind::Escaped)
+        matches!(self.node().kind, ValueKind::Plain | ValueKind::Escaped)
     }
 
     /// Whether it is a list.
     pub fn is_list(self) -> bool {
-        self.node().kind == Kind::List
+        self.node().kind == ValueKind::List
     }
 
     /// Whether it is an object.
     pub fn is_object(self) -> bool {
-        self.node().kind == Kind::Object
+        self.node().kind == ValueKind::Object
     }
 
     /// A boolean.
@@ -188,7 +189,7 @@ impl<'a> Json<'a> {
     /// The bytes of a string that has no escapes.
     pub fn plain(self) -> Option<&'a [u8]> {
         let node = self.node();
-        (node.kind == Kind::Plain).then(|| &self.text[node.start as usize + 1..node.end as usize - 1])
+        (node.kind == ValueKind::Plain).then(|| &self.text[node.start as usize + 1..node.end as usize - 1])
     }
 
     /// A string.
@@ -201,12 +202,12 @@ impl<'a> Json<'a> {
 
     /// The items of a list; nothing if it is none.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
-        self.inside(Kind::List)
+        self.inside(ValueKind::List)
     }
 
     /// The keys and values of an object; nothing if it is none.
     pub fn members(self) -> impl Iterator<Item = (Json<'a>, Json<'a>)> {
-        let mut inside = self.inside(Kind::Object);
+        let mut inside = self.inside(ValueKind::Object);
         std::iter::from_fn(move || Some((inside.next()?, inside.next()?)))
     }
 
@@ -215,7 +216,7 @@ impl<'a> Json<'a> {
         self.members().find(|(own, _)| own.plain() == Some(key.as_bytes())).map(|(_, value)| value)
     }
 
-    fn inside(self, kind: Kind) -> impl Iterator<Item = Json<'a>> {
+    fn inside(self, kind: ValueKind) -> impl Iterator<Item = Json<'a>> {
         let node = self.node();
         let end = if node.kind == kind { node.next } else { 0 };
         let mut at = self.at + 1;
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_of_a_value_is_refused() {
+    fn malformed_texts_are_refused() {
         let deep = "[".repeat(300);
         for text in ["", "{", "}", "[}", "{]", "{}{}", "\"", "\"\\", "\"\\\"", "1 2", "?", "[\u{e9}]", &deep]
         {

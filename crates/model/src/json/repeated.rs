@@ -1,7 +1,7 @@
-//! Keys that come twice in a YAML document, in the words of the parser that Kubernetes uses.
+//! Duplicate keys in a YAML document, in the words of the parser that Kubernetes uses.
 //!
-//! That parser (yaml.v2 of Go) reads keys as values: `yes` and `on` are the same key, `1` and `"1"` are not. A merge key sets
-//! keys like any other, and an alias is read again wherever it stands.
+//! That parser (yaml.v2 of Go) reads keys as values: `yes` and `on` are the same key, `1` and `"1"` are not.
+//! A merge key sets keys like any other, and an alias is read again at each use.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,14 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle};
 
 use crate::error::quote;
 
-/// How many nodes are visited at most: aliases repeat what they stand for.
+/// Most nodes that are visited: aliases repeat their anchors.
 const MAX_VISITS: usize = 200_000;
 
-/// How many keys are reported at most.
+/// Most keys that are reported.
 const MAX_REPORTED: usize = 1000;
 
-/// A sentence for each key that is set again, such as `line 4: key "a" already set in map`. Empty where the events cannot be read.
+/// A sentence for each key that is set again, such as `line 4: key "a" already set in map`. Empty if the
+/// events cannot be read.
 pub(super) fn repeated_keys(text: &str) -> Vec<String> {
     let Some(document) = Document::read(text) else { return Vec::new() };
     let mut walk = Walk { document: &document, visits: MAX_VISITS, found: Vec::new() };
@@ -25,7 +26,7 @@ pub(super) fn repeated_keys(text: &str) -> Vec<String> {
     walk.found
 }
 
-/// The nodes of a document; each is named by its place in the list.
+/// The nodes of a document, by index.
 struct Document<'a> {
     nodes: Vec<(Node<'a>, usize)>,
     root: Option<usize>,
@@ -99,7 +100,7 @@ impl<'a> Document<'a> {
         Some(document)
     }
 
-    /// The node that an alias stands for, or the node itself.
+    /// The anchor of an alias, or the node itself.
     fn resolved(&self, place: usize) -> Option<usize> {
         match self.nodes[place].0 {
             Node::Alias(target) => target,

@@ -1,4 +1,4 @@
-//! Bodies good and bad; the messages are those of kube-apiserver 1.35 where it has one.
+//! Valid and malformed bodies; the messages are those of kube-apiserver 1.35 where it has one.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -126,7 +126,7 @@ fn yaml_gives_the_same_values() {
 
 #[test]
 fn keys_that_come_twice_in_yaml_are_told_with_line_and_key_as_go_tells_them() {
-    // What `YAMLToJSONStrict` of sigs.k8s.io/yaml 1.6.0 says: lines and keys.
+    // The lines and keys that `YAMLToJSONStrict` of sigs.k8s.io/yaml 1.6.0 reports.
     let rows: &[(&str, &[(usize, &str)])] = &[
         ("a: one\na: two\n", &[(2, "\"a\"")]),
         ("metadata: {name: a}\ndata:\n  a: one\n  a: two\n", &[(4, "\"a\"")]),
@@ -220,7 +220,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(value in value()) {
+    fn written_values_are_read_back(value in value()) {
         let text = value.to_string();
         prop_assert_eq!(parse(text.as_bytes()), Ok(Parsed { value, duplicates: vec![] }));
     }

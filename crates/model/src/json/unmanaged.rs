@@ -1,11 +1,11 @@
-//! Stored objects without who manages their fields: half of many an object, and of interest to few.
+//! Stored objects without their `managedFields`: half of many an object, and used by few callers.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Reads a stored object without its `metadata.managedFields`.
+/// Parses a stored object without its `metadata.managedFields`.
 ///
 /// # Errors
 /// When it is no JSON object.
@@ -32,14 +32,14 @@ impl<'de> Deserialize<'de> for Metadata {
     }
 }
 
-/// What is read of a field.
+/// Extent to which a field is parsed.
 enum Reading {
     All,
     Metadata,
     Nothing,
 }
 
-/// The fields of an object, each as far as the function says.
+/// The fields of an object, each parsed as far as the function says.
 struct Fields<F>(F);
 
 impl<'de, F: Fn(&str) -> Reading> Visitor<'de> for Fields<F> {

@@ -15,10 +15,10 @@ const MAX_BYTES: usize = 32 << 20;
 /// Deeper than any manifest. The parser takes up to 20 KiB of stack for each level in a build without optimisation.
 const MAX_LEVELS: usize = 64;
 
-/// Reads one YAML document; an empty one is null. Plain `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1. Keys that come
-/// twice are reported by a sentence each, as in `line 4: key "a" already set in map`.
+/// Parses one YAML document; an empty one is null. Plain `yes`, `no`, `on` and `off` are booleans, as in YAML
+/// 1.1. Duplicate keys are reported by a sentence each, as in `line 4: key "a" already set in map`.
 ///
-/// JSON, which is what clients put into most YAML bodies, is read by [`parse`], which is faster.
+/// JSON, which most clients send in YAML bodies, is parsed by [`parse`], which is faster.
 pub fn parse_yaml(bytes: &[u8]) -> Result<Parsed, JsonError> {
     if bytes.trim_ascii_start().starts_with(b"{")
         && let Ok(parsed) = parse(bytes)
@@ -37,7 +37,7 @@ pub fn repeated_keys_error(keys: &[String]) -> String {
     format!("yaml: unmarshal errors:\n  {}", keys.join("\n  "))
 }
 
-/// What stands before the second document; Kubernetes reads no further.
+/// The first document of a stream; Kubernetes reads no further.
 fn first_document(text: &str) -> &str {
     let mut end = 0;
     let mut begun = false;

@@ -3,10 +3,11 @@
 use super::{Requirement, Target, Test};
 use crate::error::Error;
 
-/// Reads the `fieldSelector` of a request. `supported` says which fields the resource type lets one select by.
+/// Parses the `fieldSelector` of a request. `supported` tells the fields that the resource type supports in
+/// selectors.
 pub fn parse(text: &str, supported: &dyn Fn(&str) -> bool) -> Result<Vec<Requirement>, Error> {
     let mut terms = split(text);
-    // Kubernetes sorts them, which decides which of two faults it tells of.
+    // Kubernetes sorts them, which decides which of two errors it reports.
     terms.sort_unstable();
     let requirements = terms
         .into_iter()
@@ -53,7 +54,7 @@ struct Operator {
     negated: bool,
 }
 
-/// The first `=`, with what belongs to it before and after: the key has no escapes.
+/// The first `=`, with the text before and after it: the key has no escapes.
 fn find_operator(term: &str) -> Option<Operator> {
     let equals = term.find('=')?;
     let negated = term[..equals].ends_with('!');

@@ -11,20 +11,20 @@ use super::{Requirement, Target, Test};
 use crate::error::{Error, FieldError};
 use crate::names;
 
-/// Reads the `labelSelector` of a request. The requirements come sorted by key.
+/// Parses the `labelSelector` of a request. The requirements are sorted by key.
 pub fn parse(text: &str) -> Result<Vec<Requirement>, Error> {
     let mut requirements = Parser { tokens: tokens(text), at: 0 }.selector().map_err(Error::bad_request)?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
 }
 
-/// Reads tokens from left to right. Faults are messages: Kubernetes has no more than those either.
+/// Reads tokens from left to right. Errors are plain messages, as in Kubernetes.
 struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
 }
 
-/// What stands between a key and its values.
+/// Operator between a key and its values.
 #[derive(Clone, Copy)]
 enum Operator {
     In,
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         };
         let wrong = names::qualified_name(key);
         if !wrong.is_empty() {
-            // The path is what Kubernetes prints in place of one that it does not have.
+            // Kubernetes prints this for a missing path.
             return Err(FieldError::invalid("<nil>", key, wrong.join("; ")).to_string());
         }
         let test = if absent {

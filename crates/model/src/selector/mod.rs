@@ -21,11 +21,11 @@ pub struct Requirement {
     pub target: Target,
     /// The label's key or the field's path.
     pub key: String,
-    /// What has to hold for its value.
+    /// Condition on its value.
     pub test: Test,
 }
 
-/// Where a requirement looks.
+/// Kind of attribute that a requirement tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A key of `metadata.labels`.
@@ -34,7 +34,7 @@ pub enum Target {
     Field,
 }
 
-/// What has to hold for a value.
+/// Condition on a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
     /// Present, with one of these values (`=`, `==`, `in`).

@@ -1,4 +1,4 @@
-//! What selectors select.
+//! Matches of selectors.
 
 use super::*;
 use crate::Resource;

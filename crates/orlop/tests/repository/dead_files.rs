@@ -1,4 +1,4 @@
-//! No file that nothing includes: it would be read, edited, and never compiled.
+//! No file without a module declaration: it would be read, edited, and never compiled.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::sources::{Source, report, rust_files};
 
-/// Whether cargo takes a file for the root of a crate by its place alone.
+/// Whether cargo takes a file as the root of a crate by its path alone.
 fn is_root(path: &Path) -> bool {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<_> = parts.iter().map(|part| &**part).collect();

@@ -1,4 +1,4 @@
-//! The dependency graph: a crate imports what this table allows, and nothing else.
+//! The dependency graph: a crate imports only the crates in this table.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::sources::{report, root};
 
-/// What a crate of the workspace may import of the others. A new crate, or a new edge, is a decision: it goes here,
-/// into ARCHITECTURE.md, and into an ADR that says why.
+/// The imports of each crate of the workspace. A new crate, or a new edge, is a decision: it goes here, into
+/// ARCHITECTURE.md, and into an ADR with the reason.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("quantity", &[]),
     ("x509", &[]),
@@ -55,14 +55,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What tests of any crate may import beside that.
+/// Additional imports of the tests of any crate.
 const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest", "test-tools"];
 
-/// What tests of a product may import beside that: they put the product on a server, which the product itself never knows.
+/// Additional imports of the tests of a product: they run the product on a server, which the product itself
+/// never imports.
 const TESTS_OF_PRODUCTS: &[(&str, &[&str])] = &[("example-routes", &["process", "server"])];
 
-/// Crates from outside that only these crates of the workspace may name, with the reason. `bench` measures the same
-/// work without our code, and so knows what our code stands on.
+/// External crates that only these crates of the workspace may import, with the reason. `bench` measures the
+/// same work without Orlop's code, and so imports its dependencies.
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("rusqlite", &["store", "bench"], "no crate but store knows SQL"),
     ("tokio-postgres", &["store", "bench"], "no crate but store knows SQL"),
@@ -105,7 +106,7 @@ struct Dependency {
     is_for_tests: bool,
 }
 
-/// Every crate of the workspace with what its manifest names.
+/// Every crate of the workspace with the dependencies in its manifest.
 fn manifests() -> Vec<(String, Vec<Dependency>)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -133,7 +134,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn crates_import_only_what_the_table_allows() {
+fn crates_import_only_the_allowed_crates() {
     let manifests = manifests();
     let members: BTreeSet<_> = manifests.iter().map(|(name, _)| name.as_str()).collect();
     let mut offences = Vec::new();
@@ -145,7 +146,7 @@ fn crates_import_only_what_the_table_allows() {
         };
         for dependency in dependencies.iter().filter(|dependency| members.contains(dependency.name.as_str()))
         {
-            // A crate may name itself to switch on a feature for its own tests.
+            // A crate may name itself to enable a feature for its own tests.
             let of_product = TESTS_OF_PRODUCTS.iter().find(|(product, _)| product == name);
             let for_tests = TESTS_MAY_IMPORT.contains(&&*dependency.name)
                 || of_product.is_some_and(|(_, allowed)| allowed.contains(&&*dependency.name))

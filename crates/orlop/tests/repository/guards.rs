@@ -1,4 +1,5 @@
-//! Documents name the tests that guard what they say: every invariant and every mitigation has one, and it exists.
+//! Documents name the tests that guard their statements: every invariant and every mitigation has one, and it
+//! exists.
 
 use std::fs;
 

@@ -1,10 +1,12 @@
-//! In the API server objects are followed by the informer and read in pages by `Pages`: a lost history is handled in one place.
+//! The API server lists and watches by the informer, and reads pages by `Pages`: a lost history is handled in
+//! one place.
 
 use std::path::Path;
 
 use crate::sources::{report, rust_files};
 
-/// A call, and the files that have it. Beside the shared code these are the verbs, whose client follows or pages by itself.
+/// A call, and the files that may have it: beside the shared code the verbs, which list and watch for their
+/// client.
 const HOMES: [(&str, [&str; 2]); 3] = [
     (".watch(", ["informer.rs", "verbs/watch.rs"]),
     ("store.list(", ["pages.rs", "verbs/list.rs"]),

@@ -1,8 +1,9 @@
-//! PEM has one reader: the crate `x509`. Two readers that disagree sign what nobody approved.
+//! PEM has one reader: the crate `x509`. Two readers that disagree would sign a request that was never
+//! approved.
 
 use crate::sources::{report, rust_files};
 
-/// The readers of the libraries that are linked anyway.
+/// The readers of libraries that are linked anyway.
 const READERS: [&str; 4] = ["parse_x509_pem", "x509_parser::pem", "pki_types::pem", "PemObject"];
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::sources::{Source, report, rust_files};
 
-/// The crates without I/O. Their tests read what they like.
+/// The crates without I/O. Their tests may read files.
 const PURE: [&str; 7] = ["cel", "kinds", "lexical", "model", "quantity", "quota", "x509"];
 
 /// Texts that only code with effects has; the addresses of `std::net` are values.
@@ -25,7 +25,7 @@ const EFFECTS: [&str; 16] = [
     "::now()",
 ];
 
-/// The program text of a file: without tests, which stand at its end, and without comments.
+/// The program text of a file: without tests, which are at its end, and without comments.
 fn program(source: &Source) -> impl Iterator<Item = &str> {
     let before_tests = source.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(&source.text);
     before_tests.lines().map(|line| line.split("//").next().unwrap_or(line))

@@ -1,4 +1,4 @@
-//! The repository's files, as the rules look at them.
+//! The source files of the repository.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Fails with all offences at once, one per line, under a sentence that says the rule.
+/// Fails with all offences at once, one per line, under a sentence with the rule.
 pub fn report(rule: &str, offences: &[String]) {
     assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
 }

@@ -1,4 +1,4 @@
-//! How a file looks: its first line, its length, what it must not contain; and documents that tell the truth.
+//! The form of files: first line, length, forbidden texts; and paths and crates in documents that exist.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ const MAX_LINES: usize = 500;
 /// Files that may be longer, up to [`HARD_MAX_LINES`], each with its reason.
 const LONG_FILES: &[(&str, &str)] = &[];
 
-/// No reason is good enough for more.
+/// The limit for exceptions.
 const HARD_MAX_LINES: usize = 800;
 
 /// The names of all files that break a rule.
@@ -23,7 +23,7 @@ fn offenders(breaks: impl Fn(&Source) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn every_file_begins_with_what_it_is() {
+fn every_file_begins_with_a_module_doc() {
     let offences = offenders(|source| !source.text.starts_with("//! "));
     report("line one of these files is no module doc", &offences);
 }
@@ -46,7 +46,7 @@ fn exceptions_are_needed() {
 }
 
 #[test]
-fn what_is_left_to_do_has_an_issue() {
+fn open_tasks_have_an_issue() {
     // Written in two parts, so that this file does not find itself.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let is_loose = |line: &str| {
@@ -126,7 +126,7 @@ fn paths_that_documents_name_exist() {
             }
         }
     }
-    report("these documents name what is not there", &offences);
+    report("these documents name missing paths", &offences);
 }
 
 #[test]

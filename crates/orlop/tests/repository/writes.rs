@@ -1,4 +1,4 @@
-//! Where objects are written: by the committer alone, and for requests that went through the pipeline.
+//! Writes of objects: by the committer alone, and for requests that went through the pipeline.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const HOMES: [Homes; 5] = [
     Homes { folder: "crates/store/src", call: "engine.commit(", files: &["committer.rs"] },
     // Commits for a store in another process, whose committer has made the batch.
     Homes { folder: "crates/store/src", call: "engine.commit_after(", files: &["remote/server.rs"] },
-    Homes { folder: "crates/apiserver/src", call: "pipeline::answer(", files: &["api.rs"] },
+    Homes { folder: "crates/apiserver/src", call: "pipeline::answer(", files: &["api/mod.rs"] },
     // A call begins behind the pipeline, or is the server's own about the objects of a CRD.
     Homes { folder: "crates/apiserver/src", call: " Call {\n        api", files: &["verbs/mod.rs"] },
     // Beside the verbs: the mark of a selectable field that has no index yet, which is no object of the API.
@@ -23,10 +23,10 @@ const HOMES: [Homes; 5] = [
         folder: "crates/apiserver/src",
         call: "store.write(",
         files: &[
-            "definitions/indexing.rs",
+            "crds/selectable_fields.rs",
             "verbs/binding.rs",
             "verbs/create.rs",
-            "verbs/definition.rs",
+            "verbs/crd.rs",
             "verbs/namespace.rs",
         ],
     },

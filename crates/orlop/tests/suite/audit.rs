@@ -1,4 +1,4 @@
-//! The audit log, as a person gets it.
+//! The audit log of a running server.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -11,8 +11,8 @@ use kube::{
 use serde_json::Value;
 
 use crate::{
+    envtest::{self, Assets},
     kube_rs::client,
-    launcher::{self, Assets},
     server::{self, Server},
 };
 
@@ -20,7 +20,8 @@ const POLICY: &str = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [\
     {level: None, userGroups: ['system:serviceaccounts']}, \
     {level: Request, resources: [{resources: [configmaps]}]}, {level: Metadata}]}";
 
-/// The events of requests with this verb to ConfigMaps that came over a connection: the controllers' do not.
+/// The audit events of requests with this verb to ConfigMaps that came over a connection; those of
+/// controllers do not.
 fn events(log: &Path, verb: &str) -> Vec<Value> {
     let text = fs::read_to_string(log).expect("there is a log");
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is an event"));
@@ -37,7 +38,7 @@ fn stages(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn requests_are_written_down_up_to_the_last_one() {
+async fn every_request_is_in_the_audit_log_up_to_the_last_one() {
     let folder = tempfile::tempdir().unwrap();
     let [policy, log] = ["policy.yaml", "logs/audit.log"].map(|name| folder.path().join(name));
     fs::write(&policy, POLICY).unwrap();
@@ -66,7 +67,7 @@ async fn requests_are_written_down_up_to_the_last_one() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_kept_keeps_the_server_from_starting() {
+async fn an_unwritable_audit_log_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -102,7 +103,7 @@ async fn a_log_that_cannot_be_kept_keeps_the_server_from_starting() {
 }
 
 #[tokio::test]
-async fn kube_apiserver_takes_its_flags() {
+async fn kube_apiserver_accepts_the_audit_flags() {
     let assets = Assets::new();
     fs::write(assets.path("policy.yaml"), POLICY).unwrap();
     let etcd = assets.etcd("etcd-data").await;
@@ -113,7 +114,7 @@ async fn kube_apiserver_takes_its_flags() {
     assert!(server.process.stop("TERM").await.success(), "{}", server.process.log());
     assert_eq!(stages(&events(&assets.path("audit.log"), "create")), ["RequestReceived", "ResponseComplete"]);
     let legacy = ["--audit-log-path=-", "--audit-log-format=legacy", "--audit-log-maxage=-1"];
-    let (code, _, told) = launcher::run(&assets.path("kube-apiserver"), &legacy).await;
+    let (code, _, told) = envtest::run(&assets.path("kube-apiserver"), &legacy).await;
     assert_eq!(code, Some(1));
     for expected in [
         "--audit-log-format=legacy is not supported: use json",

@@ -27,14 +27,14 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("temporary paths are text")
 }
 
-/// Runs `orlop`, which must succeed; gives what it printed.
+/// Runs `orlop`, which must succeed; returns its output.
 async fn succeed(arguments: &[&str]) -> String {
     let output = server::run(arguments).await;
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// Runs `orlop`, which must fail; gives what it said.
+/// Runs `orlop`, which must fail; returns its error message.
 async fn fail(arguments: &[&str]) -> String {
     let output = server::run(arguments).await;
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -94,7 +94,7 @@ pub async fn names_and_version(client: &Client) -> (Vec<String>, u64) {
     (list.items.iter().map(ResourceExt::name_any).collect(), version)
 }
 
-/// The code that a watch from a revision is refused with.
+/// The status code with which a watch from a revision is refused.
 pub async fn watch_refusal(client: &Client, from: u64) -> u16 {
     let maps = Api::<ConfigMap>::default_namespaced(client.clone());
     let mut events = match maps.watch(&WatchParams::default(), &from.to_string()).await {
@@ -155,7 +155,7 @@ async fn a_backup_taken_under_load_restores_every_acknowledged_write_and_expires
 }
 
 #[tokio::test]
-async fn a_restore_refuses_what_it_would_destroy_and_what_is_damaged() {
+async fn a_restore_refuses_existing_data_and_damaged_archives() {
     let folder = tempfile::tempdir().unwrap();
     let (data, archive) = (folder.path().join("data"), folder.path().join("backup.tar"));
     let mut server = Server::start("up", &data, &["--controllers="]).await;
@@ -187,7 +187,7 @@ async fn a_restore_refuses_what_it_would_destroy_and_what_is_damaged() {
 }
 
 #[tokio::test]
-async fn only_whoever_may_get_the_path_gets_the_database() {
+async fn a_backup_needs_get_on_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start("up", &data, &["--controllers="]).await;
@@ -211,7 +211,7 @@ async fn only_whoever_may_get_the_path_gets_the_database() {
 }
 
 #[tokio::test]
-async fn a_server_on_postgresql_points_to_its_tools_and_its_clock_is_advanced_by_hand() {
+async fn a_backup_of_postgresql_is_refused_and_restore_advance_advances_its_clock() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = PgServer::start().unwrap();
     let url = postgres.create_database().unwrap();

@@ -7,23 +7,23 @@ use tokio::process::Command;
 
 use crate::server::Server;
 
-/// A program of Debian's package; `None` where it could not be downloaded.
+/// A program of Debian's package; `None` if it could not be downloaded.
 pub fn unpacked_from_debian(name: &str) -> Option<PathBuf> {
     provided(&format!("clients/debian/usr/bin/{name}"))
 }
 
-/// A program built from `clients/go`; `None` where there is no Go.
+/// A program built from `clients/go`; `None` if Go is missing.
 pub fn from_go(name: &str) -> Option<PathBuf> {
     provided(&format!("clients/go/{name}"))
 }
 
-/// The interpreter with the Python client; `None` where it could not be installed.
+/// The interpreter with the Python client; `None` if it could not be installed.
 pub fn python() -> Option<PathBuf> {
     provided("clients/python/complete")?;
     provided("clients/python/bin/python")
 }
 
-/// The folder of the JavaScript client; `None` where it could not be installed.
+/// The folder of the JavaScript client; `None` if it could not be installed.
 pub fn javascript() -> Option<PathBuf> {
     let package = provided("clients/javascript/node_modules/@kubernetes/client-node/package.json")?;
     package.ancestors().nth(4).map(Path::to_path_buf)
@@ -33,21 +33,22 @@ pub fn javascript() -> Option<PathBuf> {
 pub struct Client<'a> {
     /// Its path, or its name on PATH.
     pub program: PathBuf,
-    /// Which it finds by its kubeconfig.
+    /// The server, whose kubeconfig the program gets.
     pub server: &'a Server,
     /// Also its home.
     pub folder: &'a Path,
 }
 
 impl Client<'_> {
-    /// Runs a line, whose words are separated by spaces or held together by single quotes; gives what it printed.
+    /// Runs a line, whose words are separated by spaces or held together by single quotes; returns its
+    /// output.
     pub async fn run(&self, line: &str) -> String {
         let (code, out, errors) = self.output(line).await;
         assert_eq!(code, Some(0), "{} {line}: {out}{errors}\n{}", self.program.display(), self.server.log());
         out
     }
 
-    /// As [`Client::run`], whatever the end: exit code, output, errors.
+    /// As [`Client::run`], also for a failure: exit code, output, errors.
     pub async fn output(&self, line: &str) -> (Option<i32>, String, String) {
         let output = Command::new(&self.program)
             .args(words(line))
@@ -62,7 +63,7 @@ impl Client<'_> {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// Runs a line that must print this.
+    /// Runs a line whose output must contain this.
     pub async fn expect(&self, line: &str, part: &str) {
         let out = self.run(line).await;
         assert!(out.contains(part), "{line}: no {part:?} in\n{out}");

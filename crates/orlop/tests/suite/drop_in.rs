@@ -1,4 +1,4 @@
-//! The program under the names `kube-apiserver` and `etcd`: what launchers of test environments rely on.
+//! The program under the names `kube-apiserver` and `etcd`, as launchers of test environments use it.
 
 use std::{fs, path::PathBuf};
 
@@ -14,11 +14,11 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use crate::launcher::{Assets, free_port, run};
+use crate::envtest::{Assets, free_port, run};
 use crate::server::PATIENCE;
 
 #[tokio::test]
-async fn servers_of_one_address_and_prefix_share_their_objects_and_others_see_none() {
+async fn servers_with_the_same_etcd_and_prefix_share_objects_and_others_do_not() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let (first, second) = (assets.server(&etcd.url, &[]).await, assets.server(&etcd.url, &[]).await);
@@ -32,7 +32,7 @@ async fn servers_of_one_address_and_prefix_share_their_objects_and_others_see_no
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_kill_and_a_fresh_folder_is_empty() {
+async fn acknowledged_writes_survive_a_kill_and_a_fresh_folder_is_empty() {
     let assets = Assets::new();
     let mut etcd = assets.etcd("etcd-data").await;
     let mut server = assets.server(&etcd.url, &[]).await;
@@ -51,7 +51,7 @@ async fn what_was_acknowledged_is_there_after_a_kill_and_a_fresh_folder_is_empty
 }
 
 #[tokio::test]
-async fn a_server_goes_on_when_its_store_is_started_again() {
+async fn a_server_continues_after_etcd_restarts() {
     let assets = Assets::new();
     let mut etcd = assets.etcd("etcd-data").await;
     let server = assets.server(&etcd.url, &[]).await;
@@ -63,7 +63,7 @@ async fn a_server_goes_on_when_its_store_is_started_again() {
         format!("--listen-client-urls={}", etcd.url),
     ];
     let _again = assets.start("etcd", &arguments);
-    // Clients ask again while there is no store.
+    // Clients retry while the store is down.
     let made = async {
         while let Err(error) = server.try_to_create("after").await {
             if matches!(&error, kube::Error::Api(status) if status.is_already_exists()) {
@@ -76,7 +76,7 @@ async fn a_server_goes_on_when_its_store_is_started_again() {
 }
 
 #[tokio::test]
-async fn signals_end_both_also_under_open_watches() {
+async fn signals_stop_both_under_open_watches() {
     let assets = Assets::new();
     let mut etcd = assets.etcd("etcd-data").await;
     let mut server = assets.server(&etcd.url, &[]).await;
@@ -90,7 +90,7 @@ async fn signals_end_both_also_under_open_watches() {
 }
 
 #[tokio::test]
-async fn a_server_that_will_stop_says_so_and_answers_meanwhile() {
+async fn shutdown_delay_fails_readyz_and_still_serves() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let server = assets.server(&etcd.url, &["--shutdown-delay-duration=1h"]).await;
@@ -110,7 +110,7 @@ async fn a_server_that_will_stop_says_so_and_answers_meanwhile() {
 }
 
 #[tokio::test]
-async fn nothing_runs_that_a_bare_server_would_not_run() {
+async fn no_controllers_run() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let server = assets.server(&etcd.url, &[]).await;
@@ -119,7 +119,7 @@ async fn nothing_runs_that_a_bare_server_would_not_run() {
     namespace.metadata.name = Some("ending".to_owned());
     namespaces.create(&PostParams::default(), &namespace).await.unwrap();
     namespaces.delete("ending", &DeleteParams::default()).await.unwrap();
-    // Far longer than `orlop up` needs to end an empty namespace.
+    // Far longer than `orlop up` needs to delete an empty namespace.
     for number in 0..50 {
         server.create(&format!("meanwhile-{number}")).await;
     }
@@ -128,7 +128,7 @@ async fn nothing_runs_that_a_bare_server_would_not_run() {
 }
 
 #[tokio::test]
-async fn events_go_when_their_time_is_over_as_they_would_in_etcd() {
+async fn events_expire_by_their_ttl() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let server = assets.server(&etcd.url, &["--event-ttl=1s"]).await;
@@ -143,7 +143,7 @@ async fn events_go_when_their_time_is_over_as_they_would_in_etcd() {
 }
 
 #[tokio::test]
-async fn tokens_of_one_server_are_good_for_the_other_and_give_no_more_than_roles_do() {
+async fn service_account_tokens_are_valid_on_every_server_with_the_rights_of_their_roles() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let issuer = "--service-account-issuer=https://tokens.example";
@@ -167,7 +167,7 @@ async fn tokens_of_one_server_are_good_for_the_other_and_give_no_more_than_roles
 }
 
 #[tokio::test]
-async fn a_file_opens_some_paths_for_everyone_and_no_others() {
+async fn an_authentication_configuration_allows_anonymous_requests_to_its_paths_only() {
     let assets = Assets::new();
     let etcd = assets.etcd("etcd-data").await;
     let path = assets.text("authentication.yaml");
@@ -185,7 +185,7 @@ async fn a_file_opens_some_paths_for_everyone_and_no_others() {
 }
 
 #[tokio::test]
-async fn the_store_can_be_behind_tls() {
+async fn etcd_over_tls() {
     let assets = Assets::new();
     let file = |name: &str, text: &str| {
         fs::write(assets.path(name), text).unwrap();
@@ -217,7 +217,7 @@ async fn the_store_can_be_behind_tls() {
 }
 
 #[tokio::test]
-async fn launchers_find_what_they_look_for_in_help_and_version() {
+async fn help_and_version_have_the_texts_that_launchers_parse() {
     let assets = Assets::new();
     let (server, etcd) = (assets.path("kube-apiserver"), assets.path("etcd"));
     let orlop = PathBuf::from(env!("CARGO_BIN_EXE_orlop"));

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{launcher::Assets, server::Server};
+use crate::{envtest::Assets, server::Server};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("the file is ours");
@@ -28,7 +28,7 @@ fn open_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn files_are_private_under_a_permissive_umask_in_a_directory_that_was_there() {
+async fn files_are_private_under_a_permissive_umask_in_an_existing_directory() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -56,7 +56,7 @@ async fn files_with_wider_modes_are_restricted_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn the_files_of_etcd_are_private_in_a_directory_that_was_there() {
+async fn the_files_of_etcd_are_private_in_an_existing_directory() {
     let assets = Assets::new();
     let data = assets.path("state");
     fs::create_dir(&data).unwrap();

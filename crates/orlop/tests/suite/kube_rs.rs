@@ -1,4 +1,4 @@
-//! A kube-rs program as people write them: a typed `Api`, a `watcher`, and a reflector that keeps a store.
+//! A typical kube-rs program: a typed `Api`, a `watcher`, and a reflector with its store.
 
 use std::{future::ready, path::Path};
 
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::server::{PATIENCE, Server};
 
-/// Without controllers there is nothing but what a test makes.
+/// Without controllers a namespace has only the objects of the test.
 const ALONE: &[&str] = &["--controllers="];
 
 pub async fn client(server: &Server) -> Client {
@@ -30,7 +30,8 @@ pub async fn client_of(kubeconfig: &Path) -> Client {
     Client::try_from(config.expect("the file names a context")).expect("its certificates can be used")
 }
 
-/// A client of a server with controllers that have made what every Pod needs: the service account of the namespace.
+/// A client of a server whose controllers have created the service account of the namespace, which every Pod
+/// needs.
 pub async fn client_for_pods(server: &Server) -> Client {
     let client = client(server).await;
     let accounts = Api::<ServiceAccount>::default_namespaced(client.clone());
@@ -49,7 +50,7 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn a_typed_api_makes_reads_changes_and_deletes() {
+async fn a_typed_api_creates_reads_updates_and_deletes() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("serve", &folder.path().join("data"), ALONE).await;
     let client = client(&server).await;
@@ -79,7 +80,7 @@ async fn a_typed_api_makes_reads_changes_and_deletes() {
 }
 
 #[tokio::test]
-async fn secrets_leases_and_namespaces_are_typed_too() {
+async fn typed_secrets_leases_and_namespaces() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("serve", &folder.path().join("data"), &[]).await;
     let client = client(&server).await;
@@ -129,7 +130,7 @@ async fn a_watcher_sees_the_state_and_then_every_change_in_both_list_modes() {
 }
 
 #[tokio::test]
-async fn a_reflector_keeps_up() {
+async fn a_reflector_store_follows_every_change() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("serve", &folder.path().join("data"), ALONE).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server).await);

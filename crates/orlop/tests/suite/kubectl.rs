@@ -1,4 +1,4 @@
-//! Kubernetes' own client, against a server that a test has started.
+//! Runs kubectl against a server of the test.
 
 use std::{
     path::Path,
@@ -9,7 +9,8 @@ use tokio::process::Command;
 
 use crate::server::Server;
 
-/// A kubectl that talks to this server from the folder of the repository, and caches nothing beyond it: another server may get the same port.
+/// A kubectl for this server, in the folder of the repository, with a cache of its own: another server may
+/// get the same port.
 pub fn command(server: &Server) -> Command {
     let home = server.kubeconfig.parent().expect("the kubeconfig is in the data folder");
     let mut command = Command::new("kubectl");
@@ -18,7 +19,7 @@ pub fn command(server: &Server) -> Command {
     command
 }
 
-/// Runs kubectl to its end; it must succeed. Gives what it printed.
+/// Runs kubectl, which must succeed; returns its output.
 pub async fn run(server: &Server, line: &str) -> String {
     let output = output(server, line).await;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -26,7 +27,7 @@ pub async fn run(server: &Server, line: &str) -> String {
     String::from_utf8(output.stdout).expect("kubectl prints text")
 }
 
-/// Runs kubectl to its end, whatever that is.
+/// Runs kubectl to its end, whether it succeeds or not.
 pub async fn output(server: &Server, line: &str) -> Output {
     let output = command(server).args(line.split_whitespace()).output().await;
     output.expect("kubectl is installed; `cargo xtask test` does that")

@@ -22,7 +22,7 @@ fn read(path: &Path) -> String {
 }
 
 #[tokio::test]
-async fn the_first_start_makes_everything_and_says_what_to_do_next() {
+async fn the_first_start_creates_the_data_folder_and_prints_the_kubectl_line() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("new/data");
     fs::create_dir(folder.path().join("new")).unwrap();
@@ -41,7 +41,7 @@ async fn the_first_start_makes_everything_and_says_what_to_do_next() {
 }
 
 #[tokio::test]
-async fn the_second_start_uses_everything_again() {
+async fn the_second_start_reuses_the_data_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let files = ["pki/ca.crt", "pki/ca.key", "pki/server.crt", "pki/admin.crt", "pki/admin.key"];
@@ -58,7 +58,7 @@ async fn the_second_start_uses_everything_again() {
 }
 
 #[tokio::test]
-async fn signals_end_it_with_success_also_under_open_connections_and_watches() {
+async fn signals_stop_it_with_success_under_open_connections_and_watches() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["TERM", "INT"] {
         let mut server = Server::start("up", &folder.path().join("data"), &[]).await;
@@ -73,7 +73,7 @@ async fn signals_end_it_with_success_also_under_open_connections_and_watches() {
 }
 
 #[tokio::test]
-async fn a_low_limit_of_open_files_is_raised() {
+async fn a_low_open_file_limit_is_raised() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_behind("ulimit -S -n 100", "up", &folder.path().join("data")).await;
     let [soft, hard] = server.file_limits();
@@ -82,7 +82,7 @@ async fn a_low_limit_of_open_files_is_raised() {
 }
 
 #[tokio::test]
-async fn old_revisions_expire_when_their_time_is_over() {
+async fn old_revisions_expire_after_the_history_period() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--controllers=", "--history", "10s"];
     let server = Server::start("up", &folder.path().join("data"), &arguments).await;

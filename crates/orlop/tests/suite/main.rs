@@ -1,29 +1,31 @@
-//! Tests that see everything: the real binary, started as a person starts it.
+//! End-to-end tests: the real binary, started from the command line, and real clients.
 
-mod access;
 mod audit;
+mod authentication;
 mod backups;
-mod budgets;
+mod client_libraries;
 mod clients;
-mod daily;
+mod cluster_controllers;
+mod controller_runtime;
+mod disruption;
 mod drop_in;
-mod endpoints;
-mod errands;
-mod failover;
-mod failures;
+mod endpointslices;
+mod envtest;
 mod file_modes;
 mod framework;
-mod housekeeping;
+mod garbage_collector;
+mod helm;
 mod kube_rs;
+mod kube_rs_controller;
 mod kubectl;
-mod languages;
-mod launcher;
+mod kubectl_commands;
+mod kubectl_workflows;
 mod lifecycle;
-mod many_servers;
-mod observation;
-mod operators;
+mod multiple_servers;
+mod observability;
 mod oracle;
 mod postgres_backups;
+mod postgres_failover;
 mod readme;
 mod server;
-mod upkeep;
+mod startup_errors;

@@ -1,6 +1,7 @@
-//! What controllers make of objects, beside what those of Kubernetes made of them.
+//! Controllers, compared with the recorded behaviour of Kubernetes' own.
 //!
-//! `ORACLE=endpoints cargo test -p orlop --test suite oracle` compares only the scripts whose name contains that text.
+//! `ORACLE=endpoints cargo test -p orlop --test suite oracle` compares only the scripts whose name contains
+//! that text.
 
 use std::{fs, time::Duration};
 
@@ -15,10 +16,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::server::{PATIENCE, Server};
 
-/// How long a server works on before it is asked the same again.
+/// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server with its controllers, as the administrator of the recorder sees it.
+/// A server with its controllers, called as the administrator of the recorder.
 struct Controlled {
     client: Client,
     _server: Server,
@@ -37,7 +38,7 @@ impl Controlled {
         let options = KubeConfigOptions::default();
         let mut config =
             Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("it names a context");
-        // A refusal is an answer here, also where it invites to try again.
+        // A refusal is an answer here, even one that invites a retry.
         config.default_retry = false;
         config.auth_info = AuthInfo { token: Some("admin-token".to_owned().into()), ..AuthInfo::default() };
         let client = Client::try_from(config).expect("its certificates can be used");
@@ -69,7 +70,7 @@ impl Controlled {
 }
 
 #[tokio::test]
-async fn controllers_do_what_those_of_kubernetes_do() {
+async fn controllers_match_the_recorded_behaviour_of_kubernetes() {
     let filter = std::env::var("ORACLE").unwrap_or_default();
     let replay = Replay { filter: &filter, controllers: true };
     let send = async |server: &Controlled, request: &Request| server.send(request).await;

@@ -1,4 +1,5 @@
-//! Backups of PostgreSQL by its own tools: the commands of docs/backup.md, as a person runs them, and the clock step behind them.
+//! Backups of PostgreSQL by its own tools: the documented commands of docs/backup.md, and the clock step
+//! behind them.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -28,7 +29,7 @@ fn commands(block: &str) -> impl Iterator<Item = &str> {
     block.lines().filter_map(|line| line.strip_prefix("$ "))
 }
 
-/// A server on one database that shall be restored as another.
+/// A server on one database that is restored as another.
 struct Backup {
     folder: TempDir,
     from: PgServer,
@@ -47,13 +48,14 @@ impl Backup {
         Self { folder, from, server, maps }
     }
 
-    /// Creates an object and gives its revision.
+    /// Creates an object and returns its revision.
     async fn write(&self, name: &str) -> u64 {
         let made = self.maps.create(&PostParams::default(), &config_map(name.to_owned())).await;
         version(&made.expect("the object is created"))
     }
 
-    /// Runs a command as a person does: $ADDRESS is the old database, $NEW_ADDRESS and FILE the new one of a PostgreSQL server.
+    /// Runs a documented command: $ADDRESS is the old database, $NEW_ADDRESS and FILE the new one of a
+    /// PostgreSQL server.
     async fn run(&self, command: &str, at: &PgServer, database: &str) -> String {
         let folder = self.folder.path();
         let new = format!("{}{database}", at.url().trim_end_matches("postgres"));
@@ -76,7 +78,8 @@ impl Backup {
         String::from_utf8(output.stdout).expect("the commands print UTF-8")
     }
 
-    /// Has a server on the restored database, which has the object `kept` and not `lost`, whose revision clients have seen.
+    /// Starts a server on the restored database, which has the object `kept` and not `lost`, whose revision
+    /// clients have seen.
     async fn check(&self, lost: u64) {
         let (address, data) = (self.folder.path().join("address"), self.folder.path().join("data"));
         let arguments = ["--postgres-file", address.to_str().expect("the path is UTF-8"), "--controllers="];
@@ -121,7 +124,7 @@ async fn the_documented_recovery_to_a_point_in_time_has_an_advanced_clock() {
     let time = backup.run(query, &backup.from, "unused").await;
     let lost = backup.write("lost").await;
     backup.server.stop("TERM").await;
-    // A shutdown in order archives what is left of the log.
+    // An orderly shutdown archives the rest of the log.
     backup.from.stop(Stop::Fast).unwrap();
     let archive = backup.from.archive().display().to_string();
     let settings = settings.replace("ARCHIVE", &archive).replace("TIME", time.trim());

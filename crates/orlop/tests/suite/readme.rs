@@ -45,7 +45,7 @@ async fn every_line_of_the_tour_works() {
     }
 }
 
-/// What a shell starts with `&`: it ends with the test.
+/// Starts a line that ends with `&` in the background; it ends with the test.
 fn start(server: &Server, line: &str) -> Child {
     kubectl::command(server)
         .args(line.split_whitespace())

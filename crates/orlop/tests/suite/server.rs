@@ -16,7 +16,7 @@ use tokio::{
 /// Far more than a start or stop takes on a busy machine; only a test that fails waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that has said it is ready.
+/// A server process that has printed that it is ready.
 pub struct Server {
     process: Child,
     /// HOST:PORT that it serves on.
@@ -69,7 +69,7 @@ impl Server {
         Self { process, address, kubeconfig, printed, log }
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits until the process has exited.
     pub async fn stop(&mut self, signal: &str) -> ExitStatus {
         let id = self.process.id().expect("the process has not been waited for").to_string();
         let sent = Command::new("kill").args(["-s", signal, &id]).status().await.expect("kill can be run");
@@ -86,13 +86,13 @@ impl Server {
         [(); 2].map(|()| values.next().expect("there are two limits"))
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("the log is there")
     }
 }
 
-/// The binary, without settings of the machine that the test runs on.
+/// The binary, without settings of the machine that runs the test.
 fn orlop() -> Command {
     without_settings(Command::new(env!("CARGO_BIN_EXE_orlop")))
 }
@@ -102,7 +102,7 @@ fn without_settings(mut command: Command) -> Command {
     command
 }
 
-/// Runs `orlop ARGUMENTS` to its end, which must come by itself.
+/// Runs `orlop ARGUMENTS` until it exits by itself.
 pub async fn run(arguments: &[&str]) -> Output {
     let output = orlop().args(arguments).kill_on_drop(true).output();
     timeout(PATIENCE, output).await.expect("it ends").expect("the binary can be run")

@@ -22,20 +22,25 @@ use super::Identity;
 use crate::keys;
 
 /// Tolerated clock skew: a certificate is valid from a little before its creation.
-const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
+pub(super) const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
 
 /// The subject of a certificate that the CA issues.
 #[derive(Debug)]
 pub(super) enum Subject {
     /// A server with these DNS names and addresses.
-    Server { names: Vec<String> },
+    Server { common_name: String, names: Vec<String> },
     /// A client: a user in one group.
     Client { user: &'static str, group: &'static str },
 }
 
 impl Subject {
     pub(super) fn server(names: Vec<String>) -> Self {
-        Self::Server { names }
+        Self::component("kube-apiserver", names)
+    }
+
+    /// A server of another component.
+    pub(super) fn component(name: &str, names: Vec<String>) -> Self {
+        Self::Server { common_name: name.to_owned(), names }
     }
 
     /// The group `system:masters` passes every authorizer.
@@ -45,13 +50,15 @@ impl Subject {
 
     fn params(&self) -> Result<CertificateParams, rcgen::Error> {
         let (names, usage) = match self {
-            Self::Server { names } => (names.clone(), ExtendedKeyUsagePurpose::ServerAuth),
+            Self::Server { names, .. } => (names.clone(), ExtendedKeyUsagePurpose::ServerAuth),
             Self::Client { .. } => (Vec::new(), ExtendedKeyUsagePurpose::ClientAuth),
         };
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = DistinguishedName::new();
         match self {
-            Self::Server { .. } => params.distinguished_name.push(DnType::CommonName, "kube-apiserver"),
+            Self::Server { common_name, .. } => {
+                params.distinguished_name.push(DnType::CommonName, common_name);
+            }
             Self::Client { user, group } => {
                 params.distinguished_name.push(DnType::OrganizationName, *group);
                 params.distinguished_name.push(DnType::CommonName, *user);
@@ -72,12 +79,17 @@ pub(super) struct Ca {
 
 impl Ca {
     pub(super) fn new(now: SystemTime, lifetime: Duration) -> Result<Self, rcgen::Error> {
+        Self::named("orlop-ca", now, lifetime)
+    }
+
+    /// A new CA with this common name.
+    pub(super) fn named(name: &str, now: SystemTime, lifetime: Duration) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, "orlop-ca");
+        params.distinguished_name.push(DnType::CommonName, name);
         set_validity(&mut params, now, lifetime);
         params.serial_number = Some(SerialNumber::from_slice(&serial_number()?));
         let certificate = pem::encode(pem::CERTIFICATE, params.self_signed(&key)?.der());
@@ -170,6 +182,11 @@ impl ParsedCertificate {
             && OffsetDateTime::from(then) < validity.not_after.to_datetime()
     }
 
+    /// The first second of its validity.
+    pub(super) fn begins(&self) -> i64 {
+        self.certificate().validity().not_before.timestamp()
+    }
+
     /// The last second of its validity.
     pub(super) fn ends(&self) -> i64 {
         self.certificate().validity().not_after.timestamp()
@@ -193,17 +210,18 @@ impl ParsedCertificate {
     }
 
     pub(super) fn is_issued_by(&self, ca: &Ca) -> bool {
-        ParsedCertificate::from_pem(ca.certificate()).is_ok_and(|issuer| {
-            let issuer = issuer.certificate();
-            self.certificate().verify_signature(Some(issuer.public_key())).is_ok()
-        })
+        ParsedCertificate::from_pem(ca.certificate()).is_ok_and(|issuer| self.is_signed_by(&issuer))
+    }
+
+    pub(super) fn is_signed_by(&self, issuer: &Self) -> bool {
+        self.certificate().verify_signature(Some(issuer.certificate().public_key())).is_ok()
     }
 
     /// Whether the certificate has at least the names and usages that this subject needs.
     pub(super) fn covers(&self, subject: &Subject) -> bool {
         let certificate = self.certificate();
         match subject {
-            Subject::Server { names } => {
+            Subject::Server { names, .. } => {
                 let covered = certificate.subject_alternative_name().ok().flatten();
                 let covered = covered.map(|extension| &extension.value.general_names[..]).unwrap_or_default();
                 names.iter().all(|name| covered.iter().any(|general| is_name(general, name)))

@@ -9,7 +9,7 @@ const SEC1: &str = include_str!("testdata/sec1.pem");
 const SEC1_PUBLIC: &str = include_str!("testdata/sec1.pub.pem");
 
 #[test]
-fn what_a_key_signs_its_public_half_checks() {
+fn signatures_verify_with_the_public_key() {
     let made = SigningKey::generate().unwrap();
     let keys = [(RSA, Algorithm::Rs256), (SEC1, Algorithm::Es384), (made.as_str(), Algorithm::Es256)];
     for (pem, algorithm) in keys {
@@ -46,7 +46,7 @@ fn the_numbers_of_a_key_are_those_that_others_publish() {
 }
 
 #[test]
-fn what_is_no_key_is_refused() {
+fn texts_without_a_key_are_refused() {
     for text in ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "nonsense"] {
         assert!(SigningKey::from_pem(text.as_bytes()).is_err(), "{text}");
         assert!(PublicKey::all_from_pem(text.as_bytes()).is_err(), "{text}");

@@ -133,7 +133,7 @@ fn refusal(pki: &Pki, identity: &Identity, days: u64) -> String {
 }
 
 #[test]
-fn expired_certificates_and_those_of_servers_name_nobody() {
+fn expired_and_server_certificates_name_no_user() {
     let pki = pki();
     let expired = refusal(&pki, &pki.admin, 366);
     assert!(expired.contains("expired"), "{expired}");
@@ -157,7 +157,7 @@ fn kubernetes_attributes_of_a_subject_become_name_groups_and_uid() {
 }
 
 #[test]
-fn a_certificate_without_a_common_name_names_nobody() {
+fn a_certificate_without_a_common_name_names_no_user() {
     let (ca, verifier) = test_ca();
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();

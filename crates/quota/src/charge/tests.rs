@@ -18,7 +18,7 @@ fn charged_with(of: &Object, plural: &str, new: Value, old: Option<Value>) -> Re
 }
 
 #[test]
-fn objects_are_counted_up_to_a_number() {
+fn object_counts_are_limited() {
     let one = quota(json!({"configmaps": "2"}), json!({"configmaps": "1"}), json!({}));
     assert_eq!(charged_with(&one, "configmaps", json!({}), None), Ok(Some(json!({"configmaps": "2"}))));
     let full = quota(json!({"configmaps": "1"}), json!({"configmaps": "1"}), json!({}));
@@ -36,7 +36,7 @@ fn objects_are_counted_up_to_a_number() {
 }
 
 #[test]
-fn pods_are_charged_with_what_they_ask_for() {
+fn pods_are_charged_for_their_requests_and_limits() {
     let of = quota(json!({"cpu": "1", "pods": "5"}), json!({"cpu": "500m", "pods": "1"}), json!({}));
     let pod =
         |cpu: &str| json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
@@ -54,7 +54,7 @@ fn pods_are_charged_with_what_they_ask_for() {
 }
 
 #[test]
-fn changes_are_charged_with_the_difference() {
+fn updates_are_charged_for_the_difference() {
     let of = quota(
         json!({"services.nodeports": "3", "services": "9"}),
         json!({"services.nodeports": "1", "services": "1"}),

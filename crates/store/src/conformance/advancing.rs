@@ -35,7 +35,7 @@ pub(super) async fn an_advanced_clock_ends_every_watch_once(factory: Factory) {
     let kit = Kit::new(&factory).await;
     let before = kit.write(object("ns/a").label("k", "v").create()).await.revision;
     let mut watches = vec![
-        // One with something to read, one that has read everything, one that selects nothing, one ahead of the clock.
+        // Four watches: with changes to read, fully caught up, selecting nothing, ahead of the clock.
         kit.watch(everything(), Revision(before.0 - 1)).await,
         kit.watch(everything(), before).await,
         kit.watch(watching(vec![label_is("k", "never")]), before).await,
@@ -43,7 +43,7 @@ pub(super) async fn an_advanced_clock_ends_every_watch_once(factory: Factory) {
     ];
     kit.fixture.engine.advance(beyond(before)).await.expect("it advances");
     for watch in &mut watches {
-        // What was committed before may still come.
+        // Changes committed before the advance may still arrive.
         let mut next = watch.next().await;
         while next.is_ok() {
             next = watch.next().await;
@@ -61,7 +61,7 @@ pub(super) async fn a_revision_below_an_advanced_clock_is_never_given_out(factor
     let clock = kit.fixture.engine.advance(Revision(before.0 + 50)).await.expect("it advances");
     assert_eq!(clock.current, Revision(before.0 + 50));
     assert_eq!(kit.write(object("ns/b").create()).await.revision, clock.current.next());
-    // A clock that is there already moves by one, so that everybody notices.
+    // A clock that is already there moves by one, so that every reader notices.
     for to in [Revision::ZERO, before, clock.current] {
         let now = kit.revision().await;
         assert_eq!(kit.fixture.engine.advance(to).await.expect("it advances").current, now.next());

@@ -12,10 +12,10 @@ use super::Factory;
 use super::kit::*;
 use crate::{Error, EventKind, ListQuery, Write};
 
-/// One step. Small numbers choose objects, labels and revisions, so that steps meet.
+/// One operation. Small numbers choose objects, labels and revisions, so that operations collide.
 #[derive(Clone, Debug)]
-enum Step {
-    Write(Vec<Change>),
+enum Operation {
+    Write(Vec<ModelWrite>),
     List { label: u8, namespace: u8, back: u64, limit: usize },
     Get { object: u8, back: u64 },
     Compact { back: u64 },
@@ -23,7 +23,7 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-struct Change {
+struct ModelWrite {
     object: u8,
     action: u8,
     label: u8,
@@ -32,28 +32,28 @@ struct Change {
     right: bool,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Operation>> {
     let change = (0..6_u8, 0..4_u8, 0..4_u8, 0..3_u8, prop::bool::weighted(0.9))
-        .prop_map(|(object, action, label, data, right)| Change { object, action, label, data, right });
+        .prop_map(|(object, action, label, data, right)| ModelWrite { object, action, label, data, right });
     let step = prop_oneof![
-        6 => prop::collection::vec(change, 1..4).prop_map(Step::Write),
+        6 => prop::collection::vec(change, 1..4).prop_map(Operation::Write),
         3 => (0..7_u8, 0..3_u8, 0..12_u64, 1..5_usize)
-            .prop_map(|(label, namespace, back, limit)| Step::List { label, namespace, back, limit }),
-        2 => (0..6_u8, 0..12_u64).prop_map(|(object, back)| Step::Get { object, back }),
-        1 => (0..8_u64).prop_map(|back| Step::Compact { back }),
-        1 => (0..7_u8, 0..12_u64).prop_map(|(label, back)| Step::Watch { label, back }),
+            .prop_map(|(label, namespace, back, limit)| Operation::List { label, namespace, back, limit }),
+        2 => (0..6_u8, 0..12_u64).prop_map(|(object, back)| Operation::Get { object, back }),
+        1 => (0..8_u64).prop_map(|back| Operation::Compact { back }),
+        1 => (0..7_u8, 0..12_u64).prop_map(|(label, back)| Operation::Watch { label, back }),
     ];
     prop::collection::vec(step, 1..40)
 }
 
 /// The label value and the data of an object.
-type Version = (Revision, u8, u8);
-type State = BTreeMap<(String, String), Version>;
+type ModelVersion = (Revision, u8, u8);
+type State = BTreeMap<(String, String), ModelVersion>;
 
-/// The states after each write of a transaction, or why it is refused.
+/// The states after each write of a transaction, or the reason for its refusal.
 type Decision = Result<Vec<(Revision, State)>, &'static str>;
 
-/// Every state there ever was.
+/// Every state that the store ever had.
 struct Model {
     states: Vec<(Revision, State)>,
     compacted: Revision,
@@ -78,7 +78,7 @@ fn path(object: u8) -> (String, String) {
     (format!("n{}", object % 2), format!("o{object}"))
 }
 
-fn object_of(change: &Change) -> Object {
+fn object_of(change: &ModelWrite) -> Object {
     let (namespace, name) = path(change.object);
     let o = object(&format!("{namespace}/{name}")).data(change.data.to_string());
     // Label 3 is none.
@@ -110,8 +110,8 @@ fn selects(choice: u8, label: u8) -> bool {
     }
 }
 
-/// What the writes should do.
-fn decide(model: &Model, changes: &[Change]) -> (Vec<Write>, Decision) {
+/// The writes and their expected outcome.
+fn decide(model: &Model, changes: &[ModelWrite]) -> (Vec<Write>, Decision) {
     let (mut revision, mut state) = model.current().clone();
     let mut states = Vec::new();
     let mut writes = Vec::new();
@@ -154,7 +154,7 @@ fn decide(model: &Model, changes: &[Change]) -> (Vec<Write>, Decision) {
     (writes, refused.map_or(Ok(states), Err))
 }
 
-async fn write(kit: &Kit, model: &mut Model, changes: &[Change]) -> Result<(), TestCaseError> {
+async fn write(kit: &Kit, model: &mut Model, changes: &[ModelWrite]) -> Result<(), TestCaseError> {
     let (writes, expected) = decide(model, changes);
     let outcome = kit.store.write(writes).await;
     match (outcome, expected) {
@@ -218,7 +218,7 @@ fn events(model: &Model, from: Revision, label: u8) -> Vec<(EventKind, String, R
             (Some(_), Some(_)) => EventKind::Modified,
             (Some(_), None) => EventKind::Deleted,
         };
-        // A real delete shows what its writer gave as the last state, which the model does not keep.
+        // A real delete shows the last state that its writer supplied, which the model does not keep.
         let left = kind == EventKind::Deleted && after.contains_key(key);
         let shown = if left { was } else { is };
         events.push((kind, key.1.clone(), *revision, shown.map(|(_, _, data)| data.to_string())));
@@ -244,19 +244,19 @@ async fn watch(kit: &Kit, model: &Model, label: u8, from: Revision) -> Result<()
     Ok(())
 }
 
-async fn check(factory: Factory, ring_events: usize, steps: Vec<Step>) -> Result<(), TestCaseError> {
+async fn check(factory: Factory, ring_events: usize, steps: Vec<Operation>) -> Result<(), TestCaseError> {
     let kit = Kit::with(&factory, |options| options.ring_events = ring_events).await;
     let mut model = Model { states: vec![(kit.revision().await, State::new())], compacted: Revision::ZERO };
     for step in steps {
         match step {
-            Step::Write(changes) => write(&kit, &mut model, &changes).await?,
-            Step::List { label, namespace, back, limit } => {
+            Operation::Write(changes) => write(&kit, &mut model, &changes).await?,
+            Operation::List { label, namespace, back, limit } => {
                 let namespace = (namespace < 2).then(|| format!("n{namespace}"));
                 let at = Some(model.back(back));
                 let query = ListQuery { namespace, at, limit, ..selected(requirements(label)) };
                 list(&kit, &model, query, label).await?;
             }
-            Step::Get { object: chosen, back } => {
+            Operation::Get { object: chosen, back } => {
                 let at = model.back(back);
                 let key = path(chosen);
                 let o = object(&format!("{}/{}", key.0, key.1));
@@ -267,19 +267,19 @@ async fn check(factory: Factory, ring_events: usize, steps: Vec<Step>) -> Result
                     prop_assert_eq!(kit.data(&o, Some(at)).await, expected);
                 }
             }
-            Step::Compact { back } => {
+            Operation::Compact { back } => {
                 let through = model.back(back);
                 kit.store.compact(through).await.map_err(|error| TestCaseError::fail(error.to_string()))?;
                 model.compacted = model.compacted.max(through);
             }
-            Step::Watch { label, back } => watch(&kit, &model, label, model.back(back)).await?,
+            Operation::Watch { label, back } => watch(&kit, &model, label, model.back(back)).await?,
         }
     }
     kit.store.close().await;
     Ok(())
 }
 
-pub(super) async fn random_operations_do_what_a_plain_model_does(factory: Factory) {
+pub(super) async fn random_operations_match_a_plain_model(factory: Factory) {
     let handle = Handle::current();
     let run = move || {
         let config =

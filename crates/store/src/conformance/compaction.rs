@@ -1,4 +1,4 @@
-//! Compaction: what goes, what stays, and who is told.
+//! Compaction: removed history, kept history, and the errors that readers get.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(super) async fn history_is_counted_in_bytes_until_it_is_compacted(factory: F
 }
 
 pub(super) async fn history_over_its_budget_is_compacted_early(factory: Factory) {
-    // Neither the time nor anybody asks for it.
+    // No interval and no explicit call: only the budget triggers it.
     let kit = Kit::with(&factory, |options| options.history_bytes = 300_000).await;
     let a = object("ns/a");
     let first = kit.write(a.clone().create()).await.revision;
@@ -66,7 +66,7 @@ pub(super) async fn history_over_its_budget_is_compacted_early(factory: Factory)
         last = kit.write(a.clone().data(format!("{n}").repeat(25_000)).put()).await.revision;
     }
     let engine = &kit.fixture.engine;
-    // The last look comes after at most a sixteenth of the budget was written.
+    // The last check comes after at most a sixteenth of the budget was written.
     while engine.history_bytes().await.expect("it is counted") > 330_000 {
         tokio::task::yield_now().await;
     }
@@ -74,7 +74,7 @@ pub(super) async fn history_over_its_budget_is_compacted_early(factory: Factory)
     let mut compacted = mark().await;
     assert!(first < compacted && compacted < last, "{compacted} in {first}..{last}: the newer history stays");
     assert!(is_expired(kit.store.watch(everything(), first).await));
-    // The compactor may move the mark on before the read.
+    // The compactor may raise the mark before the read.
     while is_expired(kit.store.get(&a.key(), Some(compacted)).await) {
         assert!(compacted < mark().await, "the mark itself is readable");
         compacted = mark().await;
@@ -127,7 +127,7 @@ pub(super) async fn a_continue_position_that_outlives_compaction_is_expired(fact
     assert_eq!(kit.names(&next).await.len(), 5);
     kit.store.compact(kit.revision().await).await.expect("it compacts");
     assert!(is_expired(kit.store.list(&next).await));
-    // Without a revision the position still means something: the rest of the list as it is now.
+    // Without a revision the position is still valid: the rest of the list as it is now.
     assert_eq!(kit.names(&ListQuery { at: None, ..next }).await.len(), 4);
 }
 
@@ -157,7 +157,7 @@ pub(super) async fn heads_survive_compaction(factory: Factory) {
     kit.store.compact(kit.revision().await).await.expect("it compacts");
     assert_eq!(contents().await, before);
     assert_eq!(kit.list(&all()).await.total, Some(40));
-    // What survived can be written, deleted and compacted again.
+    // Surviving objects can be written, deleted and compacted again.
     for n in (0..60).filter(|n| n % 3 < 2) {
         kit.write(object(&format!("ns/o{n:02}")).data("newer").put()).await;
         kit.write(object(&format!("ns/o{n:02}")).remove()).await;

@@ -1,4 +1,4 @@
-//! What outlives a store.
+//! State that survives the store that wrote it.
 
 use std::task::Poll;
 
@@ -58,7 +58,7 @@ pub(super) async fn a_closed_store_is_unavailable(factory: Factory) {
     unavailable(kit.store.clock().await.expect_err("it is closed"));
 }
 
-pub(super) async fn what_was_queued_is_committed_before_closing(factory: Factory) {
+pub(super) async fn queued_writes_are_committed_before_closing(factory: Factory) {
     let mut kit = Kit::with(&factory, |options| options.batch_writes = 3).await;
     let mut writing = Vec::new();
     for n in 0..20 {

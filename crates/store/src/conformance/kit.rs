@@ -1,4 +1,4 @@
-//! What the cases are written with.
+//! Helpers of the conformance cases.
 
 use std::future::Future;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Kit {
         Self::with(factory, |_| {}).await
     }
 
-    /// With other options than a quiet store's.
+    /// A store with options that differ from those of a quiet store.
     pub async fn with(factory: &Factory, change: impl FnOnce(&mut Options)) -> Self {
         let mut options = Options { compaction: None, ..Options::default() };
         change(&mut options);
@@ -35,13 +35,13 @@ impl Kit {
         Self { store, fixture }
     }
 
-    /// Writes one thing that has to succeed.
+    /// Writes one step that has to succeed.
     pub async fn write(&self, write: Write) -> Written {
         let mut written = self.store.write(vec![write]).await.expect("the write succeeds");
         written.remove(0)
     }
 
-    /// Writes one thing that has to fail.
+    /// Writes one step that has to fail.
     pub async fn refused(&self, write: Write) -> Error {
         self.store.write(vec![write]).await.expect_err("the write is refused")
     }
@@ -59,7 +59,7 @@ impl Kit {
         names(&self.list(query).await)
     }
 
-    /// What an object holds, as of now or then.
+    /// The data of an object, as of now or of a revision.
     pub async fn data(&self, object: &Object, at: Option<Revision>) -> Option<String> {
         let stored = self.store.get(&object.key(), at).await.expect("the object is readable")?;
         assert_eq!(version_of(&stored.value), stored.revision, "the value carries its revision");
@@ -157,7 +157,7 @@ impl Object {
         Write::Delete { key: self.key(), expect, attributes: self.attributes(), body: self.body() }
     }
 
-    /// What has to hold for the head, and nothing written.
+    /// A requirement on the head, without a write.
     pub fn require(&self, expect: Precondition, requirements: Vec<Requirement>) -> Write {
         Write::Require { key: self.key(), expect, selector: Selector { requirements } }
     }
@@ -190,7 +190,7 @@ pub fn all() -> ListQuery {
     }
 }
 
-/// A list of what a selector selects.
+/// A list of the objects that a selector matches.
 pub fn selected(requirements: Vec<Requirement>) -> ListQuery {
     ListQuery { selector: Selector { requirements }, ..all() }
 }
@@ -200,7 +200,7 @@ pub fn everything() -> WatchScope {
     WatchScope { resource: configmaps(), namespace: None, name: None, selector: Selector::default() }
 }
 
-/// A watch of what a selector selects.
+/// A watch of the objects that a selector matches.
 pub fn watching(requirements: Vec<Requirement>) -> WatchScope {
     WatchScope { selector: Selector { requirements }, ..everything() }
 }
@@ -228,7 +228,7 @@ pub fn names(page: &Page) -> Vec<String> {
     page.items.iter().map(|item| format!("{}/{}", item.key.namespace, item.key.name)).collect()
 }
 
-/// Where the next page begins.
+/// The position at which the next page begins.
 pub fn behind(page: &Page) -> Option<Position> {
     let key = &page.items.last()?.key;
     Some(Position { namespace: key.namespace.clone(), name: key.name.clone() })
@@ -250,10 +250,10 @@ pub fn version_of(value: &Bytes) -> Revision {
         .expect("a value has a version")
 }
 
-/// What a watch gave, in short: kind, name, data. The value has to carry the revision of the change.
-pub type Seen = (EventKind, String, String);
+/// An event in short: kind, name, data. The value has to carry the revision of the change.
+pub type EventSummary = (EventKind, String, String);
 
-pub fn seen(event: &Event) -> Seen {
+pub fn seen(event: &Event) -> EventSummary {
     assert_eq!(
         version_of(&event.value()),
         event.change.revision,
@@ -275,19 +275,19 @@ pub async fn next(watch: &mut Watch, count: usize) -> Vec<Event> {
     events
 }
 
-pub async fn next_seen(watch: &mut Watch, count: usize) -> Vec<Seen> {
+pub async fn next_seen(watch: &mut Watch, count: usize) -> Vec<EventSummary> {
     next(watch, count).await.iter().map(seen).collect()
 }
 
-pub fn added(name: &str, data: &str) -> Seen {
+pub fn added(name: &str, data: &str) -> EventSummary {
     (EventKind::Added, name.to_owned(), data.to_owned())
 }
 
-pub fn modified(name: &str, data: &str) -> Seen {
+pub fn modified(name: &str, data: &str) -> EventSummary {
     (EventKind::Modified, name.to_owned(), data.to_owned())
 }
 
-pub fn deleted(name: &str, data: &str) -> Seen {
+pub fn deleted(name: &str, data: &str) -> EventSummary {
     (EventKind::Deleted, name.to_owned(), data.to_owned())
 }
 

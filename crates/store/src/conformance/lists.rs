@@ -25,7 +25,8 @@ async fn pages(kit: &Kit, mut query: ListQuery) -> Vec<Vec<String>> {
 
 pub(super) async fn a_list_is_in_byte_order_of_its_keys(factory: Factory) {
     let kit = Kit::new(&factory).await;
-    // Languages sort these otherwise: they pass over punctuation, and put small letters before capitals.
+    // Locale-aware collations sort these otherwise: they ignore punctuation, and put small letters before
+    // capitals.
     let sorted = ["a-b/x", "a.b/x", "a/B", "a/a-b", "a/a.b", "a/a0", "a/aa", "a/b", "aa/a", "b/a"];
     // The namespace ends before its name begins, so `a` comes before `a-b`.
     let mut expected = sorted.to_vec();
@@ -129,7 +130,7 @@ pub(super) async fn an_empty_database_has_a_version(factory: Factory) {
     assert_eq!(kit.revision().await, page.revision);
 }
 
-pub(super) async fn many_objects_are_read_at_once_each_by_who_asked_for_it(factory: Factory) {
+pub(super) async fn concurrent_reads_of_many_objects_each_return_their_own(factory: Factory) {
     let kit = Kit::new(&factory).await;
     let objects: Vec<Object> = (0..100).map(|number| object(&format!("ns/{number}"))).collect();
     for (number, object) in objects.iter().enumerate().filter(|(number, _)| number % 3 > 0) {

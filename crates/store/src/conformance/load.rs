@@ -40,7 +40,7 @@ async fn write_much(store: Store, writer: u64) -> u64 {
     count
 }
 
-/// The changes up to `last`, as a watch gives them.
+/// The changes up to `last`, as a watch returns them.
 async fn watch_all(mut watch: Watch, from: Revision, last: Revision) -> Result<Vec<Event>, Error> {
     let mut events: Vec<Event> = Vec::new();
     while events.last().map_or(from, |event| event.change.revision) < last {
@@ -49,7 +49,8 @@ async fn watch_all(mut watch: Watch, from: Revision, last: Revision) -> Result<V
     Ok(events)
 }
 
-/// A watch of everything has to see every revision, and each change has to follow from the one before of its object.
+/// A watch of everything has to see every revision, and each change has to follow the previous one of its
+/// object.
 fn check_complete(events: &[Event], from: Revision, last: Revision) {
     let revisions: Vec<u64> = events.iter().map(|event| event.change.revision.0).collect();
     assert!(revisions.iter().copied().eq(from.0 + 1..=last.0), "from {from}: {revisions:?}");
@@ -65,7 +66,7 @@ fn check_complete(events: &[Event], from: Revision, last: Revision) {
     }
 }
 
-/// Starts the writers; gives how many revisions they will take in all.
+/// Starts the writers; each returns the number of revisions that it took.
 async fn start_writers(kit: &Kit, running: &Arc<AtomicBool>) -> JoinSet<u64> {
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
@@ -85,7 +86,7 @@ async fn watch_from_anywhere(kit: &Kit) {
     let mut writers = start_writers(kit, &running).await;
     let mut dice = Dice(7);
     let mut watches = Vec::new();
-    // Watches start while the writers are at it, at any revision so far and a little ahead.
+    // Watches start during the writes, at any revision so far and a little ahead.
     while running.load(Ordering::Relaxed) && watches.len() < 60 {
         let now = kit.revision().await;
         let from = Revision(start.0 + dice.roll(now.0 - start.0 + 3));
@@ -143,7 +144,7 @@ pub(super) async fn compaction_under_load_loses_nothing(factory: Factory) {
     }
     let mut complete = 0;
     for (from, watch) in watches {
-        // Behind the mark a watch may be expired, but it must not skip anything.
+        // Below the mark a watch may be expired, but it must not skip anything.
         match watch_all(watch, from, last).await {
             Ok(events) => {
                 check_complete(&events, from, last);

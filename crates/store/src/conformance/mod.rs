@@ -1,7 +1,7 @@
 //! The tests that every engine has to pass, behind the feature `conformance`.
 //!
-//! An engine's test file gives a factory of empty databases to [`conformance_suite!`](crate::conformance_suite), which makes one
-//! `#[test]` of each case.
+//! An engine's test file passes a factory of empty databases to
+//! [`conformance_suite!`](crate::conformance_suite), which makes one `#[test]` of each case.
 
 mod advancing;
 mod batches;
@@ -26,22 +26,22 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 
-/// A future that a factory gives.
+/// A future that a factory returns.
 pub type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Makes an empty database, each time another one.
 pub type Factory = Arc<dyn Fn() -> Made<Fixture> + Send + Sync>;
 
-/// Connects to a database again, after its engine was closed or (where the engine allows several) beside it.
+/// Connects to a database again, after its engine was closed or (if the engine allows several) beside it.
 pub type Reopen = Arc<dyn Fn() -> Made<Arc<dyn Engine>> + Send + Sync>;
 
-/// An empty database and the way back to it.
+/// An empty database and a way to open it again.
 pub struct Fixture {
     /// The first connection to it.
     pub engine: Arc<dyn Engine>,
-    /// Connects to the same database again; `None` where it is gone with its first engine.
+    /// Connects to the same database again; `None` if it is gone with its first engine.
     pub reopen: Option<Reopen>,
-    /// Whatever has to live as long as the database: a temporary folder, a server.
+    /// Resources that have to live as long as the database: a temporary folder, a server.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
@@ -124,9 +124,9 @@ cases! { $
         a_requirement_without_a_head_is_not_found,
         a_head_of_another_revision_or_uid_does_not_satisfy,
         a_head_that_the_selector_leaves_out_does_not_satisfy,
-        a_requirement_comes_before_what_stands_behind_it,
+        a_requirement_is_checked_before_the_writes_behind_it,
         a_requirement_sees_the_steps_before_it,
-        whoever_is_refused_saw_what_others_of_the_batch_did,
+        requirements_see_the_earlier_transactions_of_their_batch,
     ]
     lists: [
         a_list_is_in_byte_order_of_its_keys,
@@ -138,7 +138,7 @@ cases! { $
         a_namespace_is_listed_alone,
         a_position_outside_of_the_namespace_is_honoured,
         an_empty_database_has_a_version,
-        many_objects_are_read_at_once_each_by_who_asked_for_it,
+        concurrent_reads_of_many_objects_each_return_their_own,
     ]
     older_reads: [
         a_get_at_an_older_revision_shows_the_object_as_it_was,
@@ -209,9 +209,9 @@ cases! { $
         everything_is_there_after_reopening,
         revisions_go_on_after_reopening,
         a_closed_store_is_unavailable,
-        what_was_queued_is_committed_before_closing,
+        queued_writes_are_committed_before_closing,
     ]
     by_model: [
-        random_operations_do_what_a_plain_model_does,
+        random_operations_match_a_plain_model,
     ]
 }

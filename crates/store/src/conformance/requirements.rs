@@ -1,4 +1,4 @@
-//! What a transaction requires of objects that it does not write.
+//! Requirements of a transaction on objects that it does not write.
 
 use model::selector::Target;
 use tokio::task::JoinSet;
@@ -7,7 +7,7 @@ use super::Factory;
 use super::kit::*;
 use crate::{Error, Precondition, Write};
 
-/// It is there and open.
+/// Requires that the parent exists and is open.
 fn open(parent: &Object) -> Write {
     let not_closed = requirement(Target::Field, "phase", none_of(&["closed"]));
     parent.require(Precondition::default(), vec![not_closed])
@@ -84,7 +84,7 @@ pub(super) async fn a_head_that_the_selector_leaves_out_does_not_satisfy(factory
     kit.store.write(vec![open(&parent()), object("ns/child").create()]).await.expect("it is open again");
 }
 
-pub(super) async fn a_requirement_comes_before_what_stands_behind_it(factory: Factory) {
+pub(super) async fn a_requirement_is_checked_before_the_writes_behind_it(factory: Factory) {
     let kit = Kit::new(&factory).await;
     kit.write(object("ns/child").create()).await;
     let refused = kit.store.write(vec![open(&parent()), object("ns/child").create()]).await;
@@ -106,8 +106,9 @@ pub(super) async fn a_requirement_sees_the_steps_before_it(factory: Factory) {
     kit.store.write(vec![open(&parent())]).await.expect("what was refused left no trace");
 }
 
-/// Writers who add children, while others open, close and remove the parent: the log shows no child under a parent that was not open.
-pub(super) async fn whoever_is_refused_saw_what_others_of_the_batch_did(factory: Factory) {
+/// Writers that add children, while others open, close and remove the parent: the log shows no child under a
+/// parent that was not open.
+pub(super) async fn requirements_see_the_earlier_transactions_of_their_batch(factory: Factory) {
     let kit = Kit::new(&factory).await;
     let from = kit.revision().await;
     kit.write(parent().create()).await;

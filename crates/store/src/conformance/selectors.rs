@@ -6,7 +6,7 @@ use super::Factory;
 use super::kit::*;
 use crate::ListQuery;
 
-/// What an object of the samples has for the key `k`.
+/// The values of the key `k` in the sample objects.
 const SAMPLES: [(&str, Option<&str>); 5] =
     [("a", Some("x")), ("b", Some("y")), ("c", Some("")), ("d", None), ("e", Some("7"))];
 

@@ -129,7 +129,7 @@ pub(super) async fn the_position_of_an_idle_watch_moves_on(factory: Factory) {
     for n in 0..20 {
         last = kit.write(object(&format!("ns/o{n}")).create()).await.revision;
     }
-    // Also while somebody waits for the next event.
+    // Also while a caller waits for the next event.
     for watch in [&mut idle, &mut other] {
         let waited = tokio::time::timeout(Duration::from_millis(1), watch.next()).await;
         assert!(waited.is_err(), "there is nothing for it");
@@ -192,7 +192,7 @@ pub(super) async fn a_slow_watch_reads_on_from_the_log(factory: Factory) {
         kit.write(object("ns/a").data(n.to_string()).put()).await;
     }
     let seen = next_seen(&mut slow, 1200).await;
-    let expected: Vec<Seen> = (1..=1200).map(|n| modified("a", &n.to_string())).collect();
+    let expected: Vec<EventSummary> = (1..=1200).map(|n| modified("a", &n.to_string())).collect();
     assert_eq!(seen, expected);
     kit.write(object("ns/a").data("live").put()).await;
     assert_eq!(next_seen(&mut slow, 1).await, [modified("a", "live")]);

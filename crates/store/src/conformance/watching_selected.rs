@@ -1,4 +1,4 @@
-//! Watches of what a selector selects: objects enter and leave.
+//! Watches with a selector: objects enter and leave the selection.
 
 use model::selector::Target;
 
@@ -34,7 +34,8 @@ pub(super) async fn an_object_that_leaves_is_shown_as_it_was_last_selected(facto
     let left = kit.write(coloured("blue", "secret").put()).await;
     for watch in &mut watches {
         let event = next(watch, 1).await.remove(0);
-        // The bytes of the version before, and the revision of the change that took it out.
+        // The bytes of the previous version, with the revision of the change that removed it from the
+        // selection.
         assert_eq!(seen(&event), deleted("a", "selected"));
         assert_eq!(event.change.revision, left.revision);
         assert_eq!(event.change.value, left.value);
@@ -47,7 +48,7 @@ pub(super) async fn a_delete_of_an_unselected_object_is_not_shown(factory: Facto
     kit.write(coloured("blue", "x").create()).await;
     kit.write(coloured("blue", "x").remove()).await;
     kit.write(coloured("red", "y").create()).await;
-    // The last state may carry other labels: what counts is whether the watcher knows the object.
+    // The last state may carry other labels: it only matters whether the watcher knows the object.
     kit.write(coloured("blue", "z").remove()).await;
     assert_eq!(next_seen(&mut watch, 2).await, [added("a", "y"), deleted("a", "z")]);
 }

@@ -1,7 +1,7 @@
 //! Invariants of a database, checked without changing it.
 //!
-//! Most checks are queries that both engines understand and that find what must not be there. The index is computed again from the
-//! labels and fields of every head. Each finding says what to do about it.
+//! Most checks are queries for violations that both engines understand. The index is computed again from the
+//! labels and fields of every head. Each finding comes with advice.
 
 mod postgres;
 mod queries;
@@ -18,14 +18,14 @@ use crate::plan::{Entry, entries_of};
 pub(crate) const RESTORE: &str =
     "restore the last backup (`orlop restore`), keep a copy of this database for the bug report";
 
-/// Something that must not be.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The name of the check.
     pub check: &'static str,
     /// The finding, with examples.
     pub problem: String,
-    /// The advice of how to repair it.
+    /// Advice to the operator.
     pub remedy: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Notes a check with what it found: the first few examples of it.
+    /// Records a check with its findings: the first few examples of them.
     pub(crate) fn note(&mut self, check: &'static str, remedy: &'static str, mut found: Vec<String>) {
         self.checks.push(check);
         if found.is_empty() {
@@ -53,7 +53,7 @@ impl Report {
     }
 }
 
-/// So many offenders of a kind are named.
+/// Number of offenders of a check that are named.
 const EXAMPLES: usize = 3;
 
 /// The check of the index.

@@ -11,14 +11,14 @@ use crate::types::Error;
 
 const DIALECT: Dialect = Dialect { marks: "compaction" };
 
-/// Heads that are looked at together.
+/// Heads per query.
 const PAGE: i64 = 500;
 
 const HEADS: &str = "
     SELECT h.resource, h.namespace, h.name, c.attributes FROM heads h JOIN changes c ON c.revision = h.revision
     WHERE (h.resource, h.namespace, h.name) > ($1, $2, $3) ORDER BY h.resource, h.namespace, h.name LIMIT $4";
 
-/// Which of these entries are there.
+/// The given entries that exist.
 const ENTRIES: &str = "
     SELECT EXISTS (SELECT FROM entries e WHERE e.term = w.term AND e.value = w.value
                    AND e.namespace = w.namespace AND e.name = w.name)
@@ -28,7 +28,8 @@ const ENTRIES: &str = "
 /// Checks a database in one read-only transaction: all checks see the same commit.
 ///
 /// # Errors
-/// When the database cannot be reached, or is none of ours. What is wrong inside of it is a finding.
+/// When the database cannot be reached, or does not belong to this program. A violated invariant is a
+/// finding, not an error.
 pub async fn postgres(url: &str, passfile: Option<&Path>) -> Result<Report, Error> {
     let mut checker = Checker::connect(url, passfile).await?;
     let mut report = Report::default();

@@ -1,4 +1,4 @@
-//! Checks as queries: each gives one line of text for everything that must not be there.
+//! Checks as queries: each returns one line of text per violation.
 
 use super::RESTORE;
 
@@ -10,7 +10,7 @@ pub struct Query {
     pub sql: String,
 }
 
-/// Where an engine keeps what both have.
+/// The names that differ between the engines.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// The table with the compaction mark.
@@ -22,7 +22,7 @@ const OBJECT: &str = "h.resource || ' ' || h.namespace || '/' || h.name";
 /// The same object in two rows.
 const SAME: &str = "c.resource = h.resource AND c.namespace = h.namespace AND c.name = h.name";
 
-/// The checks that a query can make, in the order of what depends on what.
+/// The checks that a query can make, in order of dependency.
 pub fn all(dialect: Dialect) -> Vec<Query> {
     let mut queries = of_the_clock(dialect);
     queries.extend(of_the_heads());

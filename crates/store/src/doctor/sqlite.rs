@@ -21,10 +21,10 @@ const ENTRY: &str = "
     SELECT EXISTS (SELECT 1 FROM entries WHERE resource = ?1 AND target = ?2 AND key = ?3 AND value = ?4
                    AND namespace = ?5 AND name = ?6)";
 
-/// Checks the database of a server that does not run. It changes nothing, not even the write-ahead log.
+/// Checks the database of a server that is not running. It changes nothing, not even the write-ahead log.
 ///
 /// # Errors
-/// When the file cannot be opened, or a server has it. What is wrong inside of it is a finding.
+/// When the file cannot be opened, or a server holds it. A violated invariant is a finding, not an error.
 pub fn sqlite(database: &Path) -> Result<Report, Error> {
     let (connection, _lock) = connect_to_check(database)?;
     let mut report = Report::default();
@@ -51,7 +51,7 @@ fn texts(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Looks up each entry that a head must have; gives the number of entries that there are.
+/// Looks up each entry that a head must have; returns the number of entries in the index.
 fn index(connection: &Connection, check: &mut IndexCheck) -> rusqlite::Result<i64> {
     let (mut heads, mut entry) = (connection.prepare(HEADS)?, connection.prepare(ENTRY)?);
     let mut rows = heads.query([])?;

@@ -98,7 +98,7 @@ async fn a_healthy_file_passes_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn every_kind_of_damage_to_a_file_is_found_with_what_to_do() {
+async fn every_kind_of_damage_to_a_file_is_found_with_a_remedy() {
     let (folder, path) = healthy_file().await;
     let copy = folder.path().join("copy.db");
     for (sql, check) in DAMAGE {

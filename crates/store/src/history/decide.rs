@@ -6,7 +6,7 @@ use model::{Revision, Uid};
 use crate::engine::beyond;
 use crate::types::ClockState;
 
-/// Where a database lives. A part that PostgreSQL does not tell is equal to every other.
+/// Identity of the place where a database lives. An unknown part equals every other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The system identifier: another one after `pg_dump` and restore, or after an upgrade.
@@ -39,7 +39,8 @@ impl Identity {
     }
 }
 
-/// A change as the log has it. Two histories may have an update of the same object at a revision, so its value counts.
+/// A change in the log. Two histories may have an update of the same object at a revision, so its value
+/// counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub revision: Revision,
@@ -60,10 +61,10 @@ pub struct Known {
 
 /// A database as a new session finds it.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// Where it lives.
+pub struct ObservedHistory {
+    /// The place where it lives.
     pub identity: Identity,
-    /// Where it lived when it got its incarnation.
+    /// The place where it lived when it got its incarnation.
     pub stamped: Identity,
     pub incarnation: String,
     pub clock: ClockState,
@@ -74,7 +75,7 @@ pub struct Found {
 /// The decision about a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing: the history goes on.
+    /// Nothing to do: the history continues.
     Same,
     /// Another server has found the loss and advanced the clock: end all watches.
     Advanced,
@@ -87,11 +88,11 @@ pub enum Verdict {
     Former,
 }
 
-/// Decides by what is known (nothing, when a server starts) and what is found.
-pub fn decide(known: Option<&Known>, found: &Found) -> Verdict {
+/// Decides from the known history (none when a server starts) and the observed one.
+pub fn decide(known: Option<&Known>, found: &ObservedHistory) -> Verdict {
     let seen = known.map_or(Revision::ZERO, |known| known.seen);
     let lost = Verdict::Lost { advance_to: beyond(found.clock.current.max(seen)) };
-    // Nobody has looked at the database since it moved: other servers may have seen more than it has.
+    // No server has checked the database since it moved: others may have seen more than it has.
     let moved = found.stamped.differs(found.identity);
     let Some(known) = known else { return if moved { lost } else { Verdict::Same } };
     if found.identity.precedes(known.identity) {
@@ -105,14 +106,14 @@ pub fn decide(known: Option<&Known>, found: &Found) -> Verdict {
         || known.record.as_ref().is_some_and(|record| contradicts(record, found));
     match changed {
         false => Verdict::Same,
-        // Everything that was seen lies behind the mark.
+        // Everything that was seen lies below the mark.
         true if found.clock.compacted >= seen => Verdict::Advanced,
         true => lost,
     }
 }
 
-/// Whether the log has something else at a revision. Compaction may have taken what was there.
-fn contradicts(record: &Record, found: &Found) -> bool {
+/// Whether the log has another change at the record's revision. Compaction may have removed the original.
+fn contradicts(record: &Record, found: &ObservedHistory) -> bool {
     match &found.record {
         Some(other) => record != other,
         None => record.revision > found.clock.compacted,
@@ -134,10 +135,10 @@ mod tests {
         Known { identity: HOME, incarnation: "a".into(), seen: Revision(260), record: record(250, "ours") }
     }
 
-    fn found() -> Found {
+    fn found() -> ObservedHistory {
         let clock = ClockState { current: Revision(260), compacted: Revision(100) };
         let record = record(250, "ours");
-        Found { identity: HOME, stamped: HOME, incarnation: "a".into(), clock, record }
+        ObservedHistory { identity: HOME, stamped: HOME, incarnation: "a".into(), clock, record }
     }
 
     fn clock(current: u64, compacted: u64) -> ClockState {
@@ -151,32 +152,32 @@ mod tests {
     #[test]
     fn a_history_that_goes_on_is_the_same_and_every_other_is_lost_or_advanced() {
         let on = |timeline| Identity { timeline: Some(timeline), ..HOME };
-        let advanced = |timeline, mark| Found {
+        let advanced = |timeline, mark| ObservedHistory {
             identity: on(timeline),
             stamped: on(3),
             incarnation: "b".into(),
             clock: clock(2000, mark),
             record: None,
         };
-        let cases: [(&str, Found, Verdict); 15] = [
+        let cases: [(&str, ObservedHistory, Verdict); 15] = [
             ("nothing happened", found(), Verdict::Same),
-            ("others committed", Found { clock: clock(900, 100), ..found() }, Verdict::Same),
+            ("others committed", ObservedHistory { clock: clock(900, 100), ..found() }, Verdict::Same),
             (
                 "compaction took the record",
-                Found { clock: clock(900, 255), record: None, ..found() },
+                ObservedHistory { clock: clock(900, 255), record: None, ..found() },
                 Verdict::Same,
             ),
-            ("the clock is behind", Found { clock: clock(259, 100), ..found() }, lost(260)),
+            ("the clock is behind", ObservedHistory { clock: clock(259, 100), ..found() }, lost(260)),
             (
                 "another record",
-                Found { clock: clock(900, 100), record: record(250, "theirs"), ..found() },
+                ObservedHistory { clock: clock(900, 100), record: record(250, "theirs"), ..found() },
                 lost(900),
             ),
-            ("no record above the mark", Found { record: None, ..found() }, lost(260)),
-            ("promoted", Found { identity: on(3), ..found() }, lost(260)),
+            ("no record above the mark", ObservedHistory { record: None, ..found() }, lost(260)),
+            ("promoted", ObservedHistory { identity: on(3), ..found() }, lost(260)),
             (
                 "promoted with a greater clock",
-                Found { identity: on(3), clock: clock(300, 100), ..found() },
+                ObservedHistory { identity: on(3), clock: clock(300, 100), ..found() },
                 lost(300),
             ),
             ("promoted, and another server has advanced", advanced(3, 2000), Verdict::Advanced),
@@ -184,16 +185,23 @@ mod tests {
             ("advanced and promoted again", advanced(4, 2000), lost(2000)),
             (
                 "advanced by an operator",
-                Found { incarnation: "b".into(), clock: clock(2000, 2000), ..found() },
+                ObservedHistory { incarnation: "b".into(), clock: clock(2000, 2000), ..found() },
                 Verdict::Advanced,
             ),
             (
                 "another cluster",
-                Found { identity: Identity { system: Some(8), timeline: Some(1), ..HOME }, ..found() },
+                ObservedHistory {
+                    identity: Identity { system: Some(8), timeline: Some(1), ..HOME },
+                    ..found()
+                },
                 lost(260),
             ),
-            ("the former primary", Found { identity: on(1), stamped: on(1), ..found() }, Verdict::Former),
-            ("nothing told", Found { identity: Identity::default(), ..found() }, Verdict::Same),
+            (
+                "the former primary",
+                ObservedHistory { identity: on(1), stamped: on(1), ..found() },
+                Verdict::Former,
+            ),
+            ("nothing told", ObservedHistory { identity: Identity::default(), ..found() }, Verdict::Same),
         ];
         for (what, found, verdict) in cases {
             assert_eq!(decide(Some(&known()), &found), verdict, "{what}");
@@ -201,13 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_starts_finds_a_database_that_moved_while_nobody_looked() {
+    fn a_starting_server_detects_a_database_that_moved_meanwhile() {
         assert_eq!(decide(None, &found()), Verdict::Same);
         let promoted = Identity { timeline: Some(3), ..HOME };
-        assert_eq!(decide(None, &Found { identity: promoted, ..found() }), lost(260));
+        assert_eq!(decide(None, &ObservedHistory { identity: promoted, ..found() }), lost(260));
         // A database of before this table, and a PostgreSQL that tells nothing.
-        assert_eq!(decide(None, &Found { stamped: Identity::default(), ..found() }), Verdict::Same);
-        assert_eq!(decide(None, &Found { identity: Identity::default(), ..found() }), Verdict::Same);
+        assert_eq!(decide(None, &ObservedHistory { stamped: Identity::default(), ..found() }), Verdict::Same);
+        assert_eq!(
+            decide(None, &ObservedHistory { identity: Identity::default(), ..found() }),
+            Verdict::Same
+        );
         assert!(HOME.adds_to(Identity { timeline: None, ..HOME }) && !Identity::default().adds_to(HOME));
     }
 }

@@ -1,8 +1,8 @@
-//! The history that this server has seen of a database that others keep, and the sessions that are known to lead to it.
+//! The history that this server has seen of a shared database, and the sessions that are known to lead to it.
 //!
-//! A PostgreSQL that was promoted from an asynchronous replica, or a database that was restored from a copy, may have lost commits
-//! that clients saw. Every new session is checked before it is used, see [`decide`]. All sessions of before the loss are given up, for
-//! they may lead to the former primary.
+//! A PostgreSQL that was promoted from an asynchronous replica, or a database that was restored from a copy,
+//! may have lost commits that clients saw. Every new session is checked before it is used, see [`decide`].
+//! All sessions from before the loss are dropped, because they may lead to the former primary.
 
 pub mod decide;
 
@@ -12,17 +12,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use model::Revision;
 
-use self::decide::{Found, Known, Record};
+use self::decide::{Known, ObservedHistory, Record};
 use crate::types::{Change, Error};
 
-/// The number of a check. A session that was checked before the last one that found a loss is not used any more.
+/// Number of a check. A session that was checked before the last loss is not used any more.
 pub type Generation = u64;
 
 /// The history that this server has seen of its database.
 pub struct History {
     /// [`Known::seen`], apart from the rest because every read moves it.
     seen: AtomicU64,
-    /// How often a loss was found.
+    /// Number of losses found.
     epoch: AtomicU64,
     generation: AtomicU64,
     state: Mutex<State>,
@@ -32,11 +32,11 @@ pub struct History {
 struct State {
     /// `None` until the first session.
     known: Option<Known>,
-    /// Records up to here are of a history that was lost.
+    /// Records up to here belong to a history that was lost.
     floor: Revision,
 }
 
-/// A moment in the life of [`History`], for a check that begins now.
+/// State of [`History`] at the start of a check.
 pub struct Moment {
     pub known: Option<Known>,
     pub generation: Generation,
@@ -48,7 +48,7 @@ impl History {
         Self { seen: zero(), epoch: zero(), generation: zero(), state: Mutex::default() }
     }
 
-    /// How often a loss was found.
+    /// Number of losses found.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -63,7 +63,7 @@ impl History {
         Revision(self.seen.load(Ordering::Relaxed))
     }
 
-    /// A client is about to get this revision.
+    /// Records that a client is about to get this revision.
     pub fn saw(&self, revision: Revision) {
         self.seen.fetch_max(revision.0, Ordering::Relaxed);
     }
@@ -82,7 +82,7 @@ impl History {
         }
     }
 
-    /// The history known before a session is checked.
+    /// The known history, taken before a session is checked.
     pub fn now(&self) -> Moment {
         let state = self.state();
         let mut known = state.known.clone();
@@ -92,8 +92,8 @@ impl History {
         Moment { known, generation: self.generation() }
     }
 
-    /// Compares what a session reads, long after it was checked, with what was seen before it did. Where that does not fit, all
-    /// sessions have to be checked again.
+    /// Compares a later read of a session with the history known before it. On a mismatch all sessions have
+    /// to be checked again.
     pub fn compare(
         &self,
         generation: Generation,
@@ -109,8 +109,9 @@ impl History {
         Err(doubtful())
     }
 
-    /// The history goes on. Says whether that still holds: another session may have found something else meanwhile.
-    pub fn goes_on(&self, since: &Moment, found: &Found) -> bool {
+    /// Records that the history continues. Returns whether that still holds: another session may have found a
+    /// loss meanwhile.
+    pub fn goes_on(&self, since: &Moment, found: &ObservedHistory) -> bool {
         let mut state = self.state();
         if self.generation() != since.generation {
             return false;
@@ -121,9 +122,9 @@ impl History {
         true
     }
 
-    /// The history was lost, and the clock has been advanced: all sessions are checked again, and all watches end. Says whether that
-    /// was news.
-    pub fn was_lost(&self, since: &Moment, found: &Found) -> bool {
+    /// Records that the history was lost and the clock advanced: all sessions are checked again, and all
+    /// watches end. Returns false if another session reported it first.
+    pub fn was_lost(&self, since: &Moment, found: &ObservedHistory) -> bool {
         let mut state = self.state();
         if self.generation() != since.generation {
             return false;
@@ -136,7 +137,8 @@ impl History {
         true
     }
 
-    /// Something that a session of a generation found does not fit: sessions have to be checked again before they are used.
+    /// Records a mismatch found by a session of a generation: all sessions have to be checked before they are
+    /// used.
     pub fn doubt(&self, generation: Generation) {
         let _state = self.state();
         if self.generation() == generation {
@@ -150,12 +152,12 @@ impl History {
     }
 }
 
-/// For callers that find a database other than the one that was checked.
+/// Error for callers that find a database other than the one that was checked.
 pub fn doubtful() -> Error {
-    Error::Unavailable { reason: "the history of the database changed and is looked at again".to_owned() }
+    Error::Unavailable { reason: "the history of the database changed and is being checked again".to_owned() }
 }
 
-fn known(found: &Found, record: Option<Record>) -> Known {
-    let Found { identity, incarnation, clock, .. } = found;
+fn known(found: &ObservedHistory, record: Option<Record>) -> Known {
+    let ObservedHistory { identity, incarnation, clock, .. } = found;
     Known { identity: *identity, incarnation: incarnation.clone(), seen: clock.current, record }
 }

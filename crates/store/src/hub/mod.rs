@@ -1,8 +1,11 @@
-//! Where changes meet watches: recent changes in memory, once for all, and a doorbell for each watch.
+//! The hub between changes and watches: recent changes in memory, once for all watches, and a doorbell for
+//! each watch.
 //!
-//! Changes come in revision order and without a gap. A watch that nothing has touched is never woken, and its position moves with
-//! the hub's head; a watch that was touched is rung once, and reads on from there by itself, from memory or from the log.
+//! Changes come in revision order and without a gap. A watch that no change touches is never woken, and its
+//! position moves with the hub's head; a watch that is touched is rung once, and reads on from its cursor,
+//! from memory or from the log.
 
+mod bells;
 mod publish;
 mod quiet;
 mod topic;
@@ -15,13 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use model::{Resource, Revision};
 use tokio::sync::watch as signal;
 
+use self::bells::Bells;
 pub(crate) use self::publish::{Outlet, publisher};
 use self::topic::{Subscription, Topic};
 pub use self::watch::Watch;
 use crate::event::{RingMemory, SharedChange, WatchScope};
 use crate::metrics::Metrics;
 
-/// How much the hub remembers.
+/// Memory limits of the hub.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingLimits {
     pub events: usize,
@@ -38,7 +42,7 @@ pub(crate) struct Hub {
     memory: Arc<RingMemory>,
     limits: RingLimits,
     metrics: Metrics,
-    /// The epoch of the engine that the watches are of.
+    /// The engine's epoch that the watches belong to.
     epoch: signal::Sender<u64>,
 }
 
@@ -55,7 +59,7 @@ pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    /// A hub that knows nothing of what came up to `head`, in an epoch of the engine.
+    /// A hub without changes up to `head`, in an epoch of the engine.
     pub fn new(head: Revision, epoch: u64, limits: RingLimits, metrics: Metrics) -> Self {
         Self {
             topics: RwLock::new(Topics { by_resource: HashMap::new(), base: head, closed: false }),
@@ -68,7 +72,7 @@ impl Hub {
         }
     }
 
-    /// The epoch of the engine that the watches are of.
+    /// The engine's epoch that the watches belong to.
     pub fn epoch(&self) -> u64 {
         *self.epoch.borrow()
     }
@@ -79,8 +83,8 @@ impl Hub {
         let _ = self.epoch.subscribe().wait_for(|reached| *reached >= epoch).await;
     }
 
-    /// Goes on in another epoch: what was published before is of a history that was lost. All watches find that out when they read
-    /// the log, whose mark lies behind everything that they have seen.
+    /// Continues in another epoch: the changes published so far belong to a lost history. Every watch finds
+    /// out when it reads the log, whose compaction mark is above its cursor.
     pub fn restart(&self, head: Revision, epoch: u64) {
         self.metrics.lost_histories.inc();
         self.reset(head);
@@ -92,9 +96,9 @@ impl Hub {
         Revision(self.head.load(Ordering::Acquire))
     }
 
-    /// Publishes the changes that follow the head, and rings whom they touch.
-    pub fn publish(&self, changes: Vec<Arc<SharedChange>>) {
-        let Some(last) = changes.last().map(|change| change.revision) else { return };
+    /// Publishes the changes that follow the head. Returns the watches that they touch, to be rung.
+    pub fn publish(&self, changes: Vec<Arc<SharedChange>>) -> Bells {
+        let Some(last) = changes.last().map(|change| change.revision) else { return Bells::default() };
         debug_assert_eq!(changes[0].revision, self.head().next(), "the hub has no gaps");
         self.metrics.events.inc_by(changes.len() as u64);
         let mut order = held(&self.order);
@@ -112,20 +116,19 @@ impl Hub {
             topic.publish(changes, &mut rung);
         }
         self.evict(&mut order);
-        // The head comes after the changes: whoever sees it and is not rung has nothing to read up to it.
+        // The head comes after the changes: a watch that sees it and is not rung has nothing to read up to
+        // it.
         self.head.store(last.0, Ordering::Release);
         // The bells come last, so that a woken watch finds the whole batch.
-        for subscription in rung {
-            subscription.ring();
-        }
+        Bells(rung)
     }
 
-    /// Waits until what watches made of changes has brought the memory over its limit.
+    /// Waits until encoded frames have brought the memory over its limit.
     pub async fn exceeded(&self) {
         self.memory.exceeded().await;
     }
 
-    /// Forgets the oldest changes until the rest is within the limits.
+    /// Evicts the oldest changes until the rest is within the limits.
     pub fn trim(&self) {
         self.evict(&mut held(&self.order));
     }
@@ -138,7 +141,8 @@ impl Hub {
         self.metrics.ring_bytes.set(i64::try_from(self.memory.bytes()).unwrap_or(i64::MAX));
     }
 
-    /// Goes on from `head`, because what lies between is gone from the log. Watches find that out when they read it.
+    /// Continues from `head`, because the changes before it are gone from the log. Watches find out when they
+    /// read it.
     pub fn reset(&self, head: Revision) {
         let mut order = held(&self.order);
         order.clear();
@@ -157,7 +161,7 @@ impl Hub {
 
     /// Ends all watches.
     pub fn close(&self) {
-        // Nobody ends them any more for another reason.
+        // No other event ends them any more.
         self.epoch.send_replace(u64::MAX);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         topics.closed = true;

@@ -1,4 +1,5 @@
-//! The one task that feeds the hub: batches of this server as they are committed, and the log where something is missing.
+//! The publisher, the one task that feeds the hub: batches of this server as they are committed, and the log
+//! for everything else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +13,16 @@ use crate::event::SharedChange;
 use crate::health::Health;
 use crate::types::{Change, Error};
 
-/// Batches that may wait for publication. Beyond that they are read back from the log, so memory stays bounded.
+/// Batches that may wait for publication. Further ones are read back from the log, so memory stays bounded.
 const WAITING: usize = 16;
 
-/// How much of the log is read at once.
+/// Size of one read of the log.
 const LOG_CHUNK: Bound = Bound { changes: 1000, bytes: 8 << 20 };
 
-/// How long to wait before a failed read of the log is tried again.
+/// Pause before a failed read of the log is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Where the committer puts what it committed.
+/// Entrance of the publisher: takes committed batches from the committer.
 pub(crate) struct Outlet {
     batches: mpsc::Sender<Vec<Change>>,
     missed: Arc<Notify>,
@@ -29,7 +30,7 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Hands over a batch, at once.
+    /// Hands over a batch without waiting.
     pub fn send(&self, changes: Vec<Change>) {
         self.health.behind();
         if self.batches.try_send(changes).is_err() {
@@ -38,8 +39,8 @@ impl Outlet {
     }
 }
 
-/// The task and its entrance. The task ends when the entrance is dropped and everything is published, or, where the log cannot
-/// be read, when it is told to stop.
+/// The publisher task and its entrance. The task ends when the entrance is dropped and everything is
+/// published, or, if the log cannot be read, on shutdown.
 pub(crate) fn publisher(
     hub: Arc<Hub>,
     engine: Arc<dyn Engine>,
@@ -78,33 +79,33 @@ impl Publisher {
                 }
                 () = self.hub.exceeded() => self.hub.trim(),
             }
-            // What comes meanwhile is noted again when its turn begins.
+            // Batches that arrive meanwhile mark it as behind again.
             if waiting.is_empty() {
                 self.health.caught_up();
             }
         }
     }
 
-    /// Publishes a batch, after what other servers committed before it.
+    /// Publishes a batch, after the earlier commits of other servers.
     async fn accept(&self, changes: Vec<Change>) {
         let Some(first) = changes.first().map(|change| change.revision) else { return };
         if first > self.hub.head().next() {
             self.catch_up(Some(first)).await;
         }
-        self.publish(changes);
+        self.publish(changes).await;
     }
 
-    /// Publishes from the log: all of it, or at least what comes before a revision.
+    /// Publishes from the log: all of it, or at least the changes before a revision.
     async fn catch_up(&self, before: Option<Revision>) {
         while before.is_none_or(|before| self.hub.head().next() < before) {
             match self.read().await {
                 Ok(changes) if !changes.is_empty() => {
-                    self.publish(changes);
+                    self.publish(changes).await;
                     continue;
                 }
                 Ok(_) if before.is_none() => return,
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the log cannot be read, watches wait"),
+                Err(error) => tracing::warn!(%error, "cannot read the log; watches wait"),
             }
             if self.pause().await {
                 return;
@@ -116,16 +117,17 @@ impl Publisher {
         let epoch = self.engine.epoch();
         if self.hub.epoch() < epoch {
             let now = self.engine.clock().await?.current;
-            tracing::warn!(head = %self.hub.head(), %now, "the history of the database was lost; all watches end");
+            tracing::warn!(head = %self.hub.head(), %now, "the database lost a part of its history; ending all watches");
             self.hub.restart(now, epoch);
             return Ok(Vec::new());
         }
         match self.engine.changes(None, self.hub.head(), LOG_CHUNK).await {
             Ok(piece) => Ok(piece.changes),
             Err(Error::Expired { .. }) => {
-                // This server was away for longer than the log is kept: it goes on from now, and its watches list again.
+                // This server was disconnected for longer than the log is kept: it continues from now, and
+                // its watches list again.
                 let now = self.engine.clock().await?.current;
-                tracing::warn!(head = %self.hub.head(), %now, "fell behind the compaction mark");
+                tracing::warn!(head = %self.hub.head(), %now, "the publisher fell behind the compaction mark; watches have to list again");
                 self.hub.reset(now);
                 Ok(Vec::new())
             }
@@ -133,18 +135,20 @@ impl Publisher {
         }
     }
 
-    /// Says whether it is time to stop.
+    /// Waits before a retry. Returns whether the task has to stop.
     async fn pause(&self) -> bool {
         let mut stop = self.stop.clone();
         tokio::time::timeout(RETRY, stop.wait_for(|stop| *stop)).await.is_ok()
     }
 
-    /// Publishes what is new of these changes. They follow the head without a gap, or the log could not be read before the end.
-    fn publish(&self, changes: Vec<Change>) {
+    /// Publishes the changes that are new. They follow the head without a gap, or the log could not be read
+    /// before shutdown.
+    async fn publish(&self, changes: Vec<Change>) {
         let head = self.hub.head();
         let mut fresh = changes.into_iter().filter(|change| change.revision > head).peekable();
         if fresh.peek().is_some_and(|first| first.revision == head.next()) {
-            self.hub.publish(fresh.map(|change| Arc::new(SharedChange::new(change))).collect());
+            let bells = self.hub.publish(fresh.map(|change| Arc::new(SharedChange::new(change))).collect());
+            bells.ring().await;
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The watches of a resource that wait, found by what could touch them, so that a change looks at few of them.
+//! Index of the quiet watches of a resource by the changes that could touch them, so that a change tests few
+//! of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,9 +20,9 @@ pub(crate) struct Quiet {
 /// Watches of equal namespace and name.
 #[derive(Default)]
 struct Bucket {
-    /// They have to be looked at for every change.
+    /// Watches that every change is tested against.
     any: Group,
-    /// They select one value of a label or field, and are only looked at for changes from or to that value.
+    /// Watches that select one value of a label or field; only changes from or to that value are tested.
     by_value: Vec<(Target, String, HashMap<String, Group>)>,
 }
 
@@ -46,7 +47,7 @@ impl Quiet {
         self.buckets.retain(|_, names| !names.is_empty());
     }
 
-    /// Removes the watches that a change touches, and gives them out.
+    /// Removes the watches that a change touches, and appends them to `out`.
     pub fn take_touched(&mut self, change: &SharedChange, out: &mut Vec<Arc<Subscription>>) {
         for namespace in [None, Some(change.key.namespace.clone())] {
             let Some(names) = self.buckets.get_mut(&namespace) else { continue };

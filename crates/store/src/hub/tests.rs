@@ -1,9 +1,9 @@
-//! Whom a change rings, without an engine.
+//! The watches that a change rings, without an engine.
 
 use model::selector::{Requirement, Target, Test};
 use model::{Attributes, ObjectKey, Selector, Uid};
 
-use super::topic::Found;
+use super::topic::RingRead;
 use super::*;
 use crate::types::{Action, Change};
 
@@ -84,7 +84,7 @@ fn a_change_rings_the_watches_that_it_touches_and_no_others() {
     ];
     let _watches: Vec<_> = scopes.into_iter().map(|scope| topic.subscribe(scope, Revision(10))).collect();
     assert_eq!(rings(&topic, change(11, "m/a", "web", "web")), [1, 2, 4, 6, 7, 9, 11, 13]);
-    // Whoever was rung reads on by itself and is not looked at again.
+    // A rung watch reads on by itself and is not tested again.
     assert_eq!(rings(&topic, change(12, "m/a", "web", "db")), [8, 10]);
     assert_eq!(rings(&topic, change(13, "n/b", "db", "db")), [3, 12]);
     assert_eq!(rings(&topic, change(14, "m/b", "db", "db")), [5]);
@@ -105,22 +105,22 @@ fn a_watch_that_has_read_everything_is_quiet_again() {
     let topic = topic();
     let watch = topic.subscribe(scope(None, None, vec![]), Revision(10));
     assert_eq!(rings(&topic, change(11, "m/a", "", "")), [watch.id]);
-    assert!(matches!(topic.look(&watch, Revision(10), 9), Found::Recent(changes) if changes.len() == 1));
-    // It was given the change but did not look again: still not quiet.
+    assert!(matches!(topic.look(&watch, Revision(10), 9), RingRead::Recent(changes) if changes.len() == 1));
+    // It got the change but did not look again: still not quiet.
     assert!(rings(&topic, change(12, "m/a", "", "")).is_empty());
-    assert!(matches!(topic.look(&watch, Revision(12), 9), Found::Nothing));
+    assert!(matches!(topic.look(&watch, Revision(12), 9), RingRead::Nothing));
     assert_eq!(rings(&topic, change(13, "m/a", "", "")), [watch.id]);
 }
 
 #[test]
-fn a_new_watch_finds_what_is_already_in_memory() {
+fn a_new_watch_finds_changes_already_in_memory() {
     let topic = topic();
     rings(&topic, change(11, "m/a", "", ""));
     rings(&topic, change(12, "m/a", "", ""));
     let watch = topic.subscribe(scope(None, None, vec![]), Revision(11));
-    assert!(matches!(topic.look(&watch, Revision(11), 9), Found::Recent(changes) if changes.len() == 1));
+    assert!(matches!(topic.look(&watch, Revision(11), 9), RingRead::Recent(changes) if changes.len() == 1));
     let behind = topic.subscribe(scope(None, None, vec![]), Revision(9));
-    assert!(matches!(topic.look(&behind, Revision(9), 9), Found::Behind(after) if after == Revision(9)));
+    assert!(matches!(topic.look(&behind, Revision(9), 9), RingRead::Behind(after) if after == Revision(9)));
     let ahead = topic.subscribe(scope(None, None, vec![]), Revision(13));
     assert!(rings(&topic, change(13, "m/a", "", "")).is_empty());
     assert_eq!(rings(&topic, change(14, "m/a", "", "")), [ahead.id]);
@@ -134,13 +134,13 @@ fn an_idle_watch_does_not_fall_behind_when_memory_is_full() {
     let (topic, idle) = hub.subscribe(idle_scope, Revision(10));
     let (_, reading) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     for revision in 11..20 {
-        hub.publish(vec![change(revision, "m/a", "web", "web")]);
+        drop(hub.publish(vec![change(revision, "m/a", "web", "web")]));
     }
     assert_eq!(topic.position(&idle, Revision(10), &hub.head), Revision(19));
     assert_eq!(topic.position(&reading, Revision(10), &hub.head), Revision(10));
-    assert!(matches!(topic.look(&idle, Revision(10), 9), Found::Nothing));
-    assert!(matches!(topic.look(&reading, Revision(10), 9), Found::Behind(_)));
-    assert!(matches!(topic.look(&reading, Revision(17), 9), Found::Recent(changes) if changes.len() == 2));
+    assert!(matches!(topic.look(&idle, Revision(10), 9), RingRead::Nothing));
+    assert!(matches!(topic.look(&reading, Revision(10), 9), RingRead::Behind(_)));
+    assert!(matches!(topic.look(&reading, Revision(17), 9), RingRead::Recent(changes) if changes.len() == 2));
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn memory_is_bounded_in_bytes_too() {
     let limits = RingLimits { events: usize::MAX, bytes: 3 * size };
     let metrics = Metrics::unregistered();
     let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
-    hub.publish((11..30).map(|revision| change(revision, "m/a", "", "")).collect());
+    drop(hub.publish((11..30).map(|revision| change(revision, "m/a", "", "")).collect()));
     assert_eq!(metrics.ring_bytes.get(), i64::try_from(3 * size).unwrap());
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(26));
-    assert!(matches!(topic.look(&watch, Revision(26), 9), Found::Recent(changes) if changes.len() == 3));
+    assert!(matches!(topic.look(&watch, Revision(26), 9), RingRead::Recent(changes) if changes.len() == 3));
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
     let limits = RingLimits { events: usize::MAX, bytes: 4 * size + 1000 };
     let metrics = Metrics::unregistered();
     let hub = Hub::new(Revision(10), 0, limits, metrics.clone());
-    hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect());
+    drop(hub.publish((11..15).map(|revision| change(revision, "m/a", "", "")).collect()));
     let (topic, watch) = hub.subscribe(scope(None, None, vec![]), Revision(10));
-    let Found::Recent(changes) = topic.look(&watch, Revision(10), 9) else { panic!("they are in memory") };
+    let RingRead::Recent(changes) = topic.look(&watch, Revision(10), 9) else { panic!("they are in memory") };
     let frame = |of: usize, slot: u32| changes[of].frame(slot, |_| bytes::Bytes::from(vec![0; 836]));
     let is_over = || futures::FutureExt::now_or_never(hub.exceeded()).is_some();
     frame(3, 0);
@@ -173,11 +173,11 @@ fn frames_count_into_the_memory_of_recent_changes_and_push_older_ones_out() {
     frame(3, 1);
     assert!(is_over(), "the second form of the same change is memory of its own");
     hub.trim();
-    // Two changes of some 500 bytes had to go for 1800 bytes of frames.
+    // Two changes of some 500 bytes were evicted for 1800 bytes of frames.
     assert_eq!(hub.memory.bytes(), 2 * size + 1800);
     assert_eq!(metrics.ring_bytes.get(), i64::try_from(2 * size + 1800).unwrap());
-    assert!(matches!(topic.look(&watch, Revision(11), 9), Found::Behind(_)));
-    assert!(matches!(topic.look(&watch, Revision(12), 9), Found::Recent(changes) if changes.len() == 2));
+    assert!(matches!(topic.look(&watch, Revision(11), 9), RingRead::Behind(_)));
+    assert!(matches!(topic.look(&watch, Revision(12), 9), RingRead::Recent(changes) if changes.len() == 2));
     frame(0, 0);
     assert_eq!(hub.memory.bytes(), 2 * size + 1800, "a change that has left counts no more");
     hub.reset(Revision(50));
@@ -190,10 +190,10 @@ fn after_a_gap_that_cannot_be_filled_quiet_watches_have_to_look_again() {
     let hub = Hub::new(Revision(10), 0, limits, Metrics::unregistered());
     let (topic, quiet) = hub.subscribe(scope(None, None, vec![]), Revision(10));
     hub.reset(Revision(50));
-    assert!(matches!(topic.look(&quiet, Revision(10), 9), Found::Behind(after) if after == Revision(10)));
+    assert!(matches!(topic.look(&quiet, Revision(10), 9), RingRead::Behind(after) if after == Revision(10)));
     let (_, fresh) = hub.subscribe(scope(None, None, vec![]), Revision(50));
-    hub.publish(vec![change(51, "m/a", "", "")]);
-    assert!(matches!(topic.look(&fresh, Revision(50), 9), Found::Recent(changes) if changes.len() == 1));
+    drop(hub.publish(vec![change(51, "m/a", "", "")]));
+    assert!(matches!(topic.look(&fresh, Revision(50), 9), RingRead::Recent(changes) if changes.len() == 1));
 }
 
 #[test]
@@ -205,4 +205,26 @@ fn a_dropped_watch_leaves_nothing_behind() {
         assert_eq!(Arc::strong_count(&watch), 1);
     }
     assert!(rings(&topic, change(11, "m/a", "web", "web")).is_empty());
+}
+
+#[tokio::test]
+async fn many_watches_are_rung_in_turns_and_all_of_them_when_the_publisher_is_dropped() {
+    let limits = RingLimits { events: 100, bytes: 1 << 20 };
+    let hub = Hub::new(Revision(10), 0, limits, Metrics::unregistered());
+    let subscriptions: Vec<_> =
+        (0..200).map(|_| hub.subscribe(scope(None, None, Vec::new()), Revision(10)).1).collect();
+    let is_rung = |subscription: &Arc<Subscription>| {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let is_rung = std::pin::pin!(subscription.rung()).poll(&mut context).is_ready();
+        if is_rung {
+            subscription.ring();
+        }
+        is_rung
+    };
+    let mut ringing = Box::pin(hub.publish(vec![change(11, "m/a", "", "")]).ring());
+    assert!(futures::poll!(&mut ringing).is_pending(), "other tasks get a turn");
+    let rung = subscriptions.iter().filter(|subscription| is_rung(subscription)).count();
+    assert!((1..200).contains(&rung), "{rung}");
+    drop(ringing);
+    assert!(subscriptions.iter().all(is_rung));
 }

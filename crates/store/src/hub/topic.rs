@@ -31,7 +31,8 @@ struct State {
 pub(crate) struct Subscription {
     pub id: u64,
     pub scope: WatchScope,
-    /// The first change that the watch has to look at; 0 while it is quiet. Only touched under the lock of the topic.
+    /// The first change that the watch has to read; 0 while it is quiet. Only accessed under the lock of the
+    /// topic.
     first: AtomicU64,
     /// Only changes after this are of interest.
     from: Revision,
@@ -49,7 +50,7 @@ impl Subscription {
         self.bell.notified().await;
     }
 
-    /// Takes note of a change that the watch may have to look at. Says whether it is no longer quiet.
+    /// Records a change that the watch may have to read. Returns whether it is no longer quiet.
     pub fn touch(&self, change: &SharedChange) -> bool {
         let touched = change.revision > self.from && self.scope.kind(change).is_some();
         if touched {
@@ -67,13 +68,13 @@ impl Subscription {
     }
 }
 
-/// What a watch finds when it looks.
-pub(crate) enum Found {
-    /// Nothing: it will be rung.
+/// Result of a watch's read from memory.
+pub(crate) enum RingRead {
+    /// Nothing: the watch is quiet and will be rung.
     Nothing,
     /// Changes after its cursor, not yet filtered.
     Recent(Vec<Arc<SharedChange>>),
-    /// What follows this revision is no longer in memory.
+    /// The changes that follow this revision are no longer in memory.
     Behind(Revision),
     /// The store is closed.
     Closed,
@@ -86,12 +87,12 @@ impl Topic {
         Self { resource: resource.clone(), state: Mutex::new(state) }
     }
 
-    /// Which one it is.
+    /// The resource.
     pub fn resource(&self) -> &Resource {
         &self.resource
     }
 
-    /// Takes the next changes; adds the watches that are touched to `rung`.
+    /// Appends the next changes; adds the watches that they touch to `rung`.
     pub fn publish(&self, changes: Vec<Arc<SharedChange>>, rung: &mut Vec<Arc<Subscription>>) {
         let mut state = held(&self.state);
         for change in changes {
@@ -100,7 +101,7 @@ impl Topic {
         }
     }
 
-    /// Forgets the oldest change.
+    /// Evicts the oldest change.
     pub fn evict(&self) {
         let mut state = held(&self.state);
         if let Some(change) = state.ring.pop_front() {
@@ -109,7 +110,8 @@ impl Topic {
         }
     }
 
-    /// Forgets everything up to `to`. Quiet watches, which have seen everything up to `from`, have to look again.
+    /// Evicts everything up to `to`. Quiet watches, which have seen everything up to `from`, have to look
+    /// again.
     pub fn reset(&self, from: Revision, to: Revision, rung: &mut Vec<Arc<Subscription>>) {
         let mut state = held(&self.state);
         state.ring.drain(..).for_each(|change| change.leave());
@@ -142,32 +144,33 @@ impl Topic {
         subscription
     }
 
-    /// Forgets a watch.
+    /// Removes a watch.
     pub fn unsubscribe(&self, subscription: &Arc<Subscription>) {
         held(&self.state).quiet.remove(subscription);
     }
 
-    /// What follows the cursor, at most `limit` changes. A watch that has read everything becomes quiet.
-    pub fn look(&self, subscription: &Arc<Subscription>, cursor: Revision, limit: usize) -> Found {
+    /// The changes that follow the cursor, at most `limit`. A watch that has read everything becomes quiet.
+    pub fn look(&self, subscription: &Arc<Subscription>, cursor: Revision, limit: usize) -> RingRead {
         let mut state = held(&self.state);
         if state.closed {
-            return Found::Closed;
+            return RingRead::Closed;
         }
-        let Some(first) = subscription.first() else { return Found::Nothing };
+        let Some(first) = subscription.first() else { return RingRead::Nothing };
         let after = cursor.max(Revision(first.0 - 1));
         if after < state.floor {
-            return Found::Behind(after);
+            return RingRead::Behind(after);
         }
         if state.rest_if_done(subscription, after) {
-            return Found::Nothing;
+            return RingRead::Nothing;
         }
         let start = state.after(after);
-        Found::Recent(state.ring.range(start..).take(limit).cloned().collect())
+        RingRead::Recent(state.ring.range(start..).take(limit).cloned().collect())
     }
 
-    /// All changes up to here have been seen through `cursor`, or do not concern the watch.
+    /// The revision up to which the watch has seen every change that concerns it.
     pub fn position(&self, subscription: &Subscription, cursor: Revision, head: &AtomicU64) -> Revision {
-        // The head is read under the lock: a change up to the head that touched the watch has then already un-quieted it.
+        // The head is read under the lock: a change up to the head that touched the watch has already ended
+        // its quiet state.
         let _state = held(&self.state);
         match subscription.first() {
             None => cursor.max(Revision(head.load(Ordering::Acquire))),
@@ -177,12 +180,12 @@ impl Topic {
 }
 
 impl State {
-    /// The place of the first change after a revision.
+    /// Index of the first change after a revision.
     fn after(&self, revision: Revision) -> usize {
         self.ring.partition_point(|change| change.revision <= revision)
     }
 
-    /// Makes a watch quiet if nothing follows `after`, as far as this topic knows.
+    /// Makes a watch quiet if the topic has no change after `after`.
     fn rest_if_done(&mut self, subscription: &Arc<Subscription>, after: Revision) -> bool {
         let done = after >= self.floor && self.after(after) == self.ring.len();
         if done && !self.closed {

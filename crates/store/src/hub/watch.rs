@@ -5,18 +5,19 @@ use std::sync::Arc;
 use model::Revision;
 
 use super::Hub;
-use super::topic::{Found, Subscription, Topic};
+use super::topic::{RingRead, Subscription, Topic};
 use crate::engine::{Bound, Engine};
 use crate::event::{Event, EventKind, SharedChange, WatchScope};
 use crate::types::Error;
 
-/// How many changes a watch takes from memory at once: few enough to hold the lock only for microseconds.
+/// Changes that a watch takes from memory at once: few enough to hold the lock only for microseconds.
 const CHUNK: usize = 256;
 
-/// How many bytes of values a watch takes at once, but for one change of any size: who does not read on keeps no more than these.
+/// Bytes of values that a watch takes at once, but for one change of any size: a client that stops reading
+/// holds no more than these.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// How much of the log a watch reads at once.
+/// Size of a watch's read of the log.
 const LOG_CHUNK: Bound = Bound { changes: 500, bytes: CHUNK_BYTES };
 
 /// The changes of a scope after a revision, as they come.
@@ -36,24 +37,25 @@ impl Watch {
         Self { hub, engine, topic, subscription, cursor: from }
     }
 
-    /// Waits for the next events, in revision order; never empty. Cancel safe: what was not given out comes with the next call.
+    /// Waits for the next events, in revision order; never empty. Cancel safe: events that were not returned
+    /// come with the next call.
     ///
-    /// [`Error::Expired`] where it fell behind the compaction mark: the watch is over, list again. [`Error::Unavailable`] where
-    /// the log could not be read: the next call tries again.
+    /// [`Error::Expired`] if it fell behind the compaction mark: the watch is over, list again.
+    /// [`Error::Unavailable`] if the log could not be read: the next call tries again.
     pub async fn next(&mut self) -> Result<Vec<Event>, Error> {
         loop {
             let (changes, through) = match self.topic.look(&self.subscription, self.cursor, CHUNK) {
-                Found::Nothing => {
+                RingRead::Nothing => {
                     self.subscription.rung().await;
                     continue;
                 }
-                Found::Recent(mut changes) => {
+                RingRead::Recent(mut changes) => {
                     changes.truncate(fitting(&changes));
                     let through = changes.last().map_or(self.cursor, |change| change.revision);
                     (changes, through)
                 }
-                Found::Behind(after) => self.read_log(after).await?,
-                Found::Closed => {
+                RingRead::Behind(after) => self.read_log(after).await?,
+                RingRead::Closed => {
                     return Err(Error::Unavailable { reason: "the store is closed".to_owned() });
                 }
             };
@@ -69,13 +71,13 @@ impl Watch {
         }
     }
 
-    /// Whether everything that has happened so far was given out, or does not concern this watch.
+    /// Whether every change so far was returned, or does not concern this watch.
     pub fn has_seen_all(&self) -> bool {
         self.subscription.first().is_none()
     }
 
-    /// Everything up to this revision was given out or does not concern this watch. It also moves while nothing happens that
-    /// concerns it.
+    /// Everything up to this revision was returned or does not concern this watch. It also advances while no
+    /// change concerns it.
     pub fn position(&self) -> Revision {
         self.topic.position(&self.subscription, self.cursor, &self.hub.head)
     }
@@ -96,7 +98,7 @@ impl Watch {
     }
 }
 
-/// How many of these changes are taken at once, at least one.
+/// Number of changes that are taken at once, at least one.
 fn fitting(changes: &[Arc<SharedChange>]) -> usize {
     let mut bytes = 0;
     let fits = |change: &&Arc<SharedChange>| {

@@ -56,7 +56,7 @@ fn head(revision: u64, text: &str) -> Head {
     }
 }
 
-fn revisions(plan: &Plan) -> Vec<u64> {
+fn revisions(plan: &BatchPlan) -> Vec<u64> {
     plan.changes.iter().map(|change| change.revision.0).collect()
 }
 
@@ -173,7 +173,7 @@ fn each_key_is_wanted_once_and_its_value_only_for_updates() {
 }
 
 #[test]
-fn a_requirement_is_decided_on_what_the_transactions_before_left_and_moves_nothing() {
+fn a_requirement_sees_earlier_transactions_and_moves_nothing() {
     let heads = HashMap::from([(key("p"), head(5, "open"))]);
     let child = |name: &str| vec![require("p", "open"), create(name, "1")];
     let set = |text: &str| vec![update("p", Precondition::default(), text)];
@@ -202,7 +202,7 @@ fn a_requirement_is_decided_on_what_the_transactions_before_left_and_moves_nothi
     assert_eq!(moved, ["a", "e", "p"]);
 }
 
-/// A body of so many bytes.
+/// A body of this many bytes.
 fn sized(bytes: usize) -> Encoded {
     let empty = body("").len();
     body(&"x".repeat(bytes - empty))
@@ -218,7 +218,7 @@ fn write_of(body: Encoded, labels: usize, head: Option<Head>) -> Result<Vec<Writ
     let heads = head.into_iter().map(|head| (key("a"), head)).collect();
     let mut plan = plan(vec![vec![create("beside", "1")], vec![write]], heads, Revision(100));
     let outcome = plan.outcomes.remove(1);
-    // Who is refused leaves no trace, and others are not hurt.
+    // A refused transaction leaves no trace, and the others succeed.
     assert_eq!(plan.changes.len(), if outcome.is_ok() { 2 } else { 1 });
     outcome
 }
@@ -239,7 +239,7 @@ fn an_object_over_the_size_limit_is_refused_unless_it_was_larger_before() {
         !outcome(OBJECT_BYTES + 1, of(OBJECT_BYTES - 2)),
         "no growth over the limit, not even a small one"
     );
-    // Of a time without a limit: smaller is fine, and so is the mark of a deletion.
+    // Objects from before the limit: a smaller one is accepted, and so is the deletion mark.
     assert!(outcome(2 * OBJECT_BYTES, of(3 * OBJECT_BYTES)));
     assert!(outcome(3 * OBJECT_BYTES + 100, of(3 * OBJECT_BYTES)));
     assert!(!outcome(4 * OBJECT_BYTES, of(3 * OBJECT_BYTES)));
@@ -259,7 +259,7 @@ fn an_object_with_too_many_labels_is_refused_unless_it_had_as_many() {
 }
 
 #[test]
-fn what_is_superseded_and_what_is_deleted_becomes_history() {
+fn superseded_and_deleted_versions_become_history() {
     let heads = || HashMap::from([(key("a"), head(9, "old")), (key("b"), head(8, "old"))]);
     let bytes = |writes| plan(vec![writes], heads(), Revision(100)).history_bytes;
     assert_eq!(bytes(vec![create("c", "1")]), 0);

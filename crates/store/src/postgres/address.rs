@@ -1,4 +1,4 @@
-//! Where the database is, read from a URL, and how to connect to it.
+//! The address of a database, read from a URL, and the connection settings that follow from it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +12,11 @@ use super::passfile;
 use super::tls::{self, Check};
 use crate::types::Error;
 
-/// A server that does not answer by then is taken for unreachable, unless the address says `connect_timeout`.
+/// A server that has not answered by then counts as unreachable, unless the address says `connect_timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A peer that is gone without a word is found out after about `KEEPALIVE_IDLE + KEEPALIVE_RETRIES * KEEPALIVE_INTERVAL`.
+/// A peer that disappeared without a FIN is detected after about `KEEPALIVE_IDLE + KEEPALIVE_RETRIES *
+/// KEEPALIVE_INTERVAL`.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -88,7 +89,7 @@ impl Address {
         hosts.filter(|host| !is_local(host)).collect()
     }
 
-    /// How to connect to each host, for a session that does this.
+    /// The connection settings of a host, for a session of this role.
     pub fn config(&self, host: usize, role: &str) -> Config {
         let mut config = self.hosts[host % self.hosts.len()].clone();
         let name = config.get_application_name().unwrap_or("orlop");
@@ -96,17 +97,17 @@ impl Address {
         config
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// How long to wait for a new session of one host, from the first packet to the first answer.
+    /// Time limit for a new session with one host, from the first packet to the first answer.
     pub fn patience(&self) -> Duration {
         self.hosts[0].get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
-    /// How to encrypt, where both sides want to.
+    /// The TLS connector, for hosts that encrypt.
     pub fn tls(&self) -> MakeRustlsConnect {
         self.tls.clone()
     }
@@ -153,7 +154,7 @@ fn configured(url: &str, mode: SslMode) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// What the URL says about TLS, in the words of libpq.
+/// The TLS settings of the URL, in libpq's terms.
 struct Encryption {
     mode: SslMode,
     check: Check,
@@ -161,7 +162,8 @@ struct Encryption {
 }
 
 impl Encryption {
-    /// Takes `sslmode` and `sslrootcert`, of which the driver knows only a part; says whether the parameter was one of them.
+    /// Parses `sslmode` and `sslrootcert`, of which the driver knows only a part. Returns whether the
+    /// parameter was one of them.
     fn take(&mut self, parameter: &str) -> Result<bool, Error> {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         match name {
@@ -185,7 +187,7 @@ impl Encryption {
 
     fn client(&self) -> Result<rustls::ClientConfig, Error> {
         match (&self.roots, self.check) {
-            // As in libpq: whoever names authorities wants them to be asked.
+            // As in libpq: `sslrootcert` asks for verification.
             (Some(roots), Check::Nothing) if self.mode == SslMode::Require => tls::checked(roots, Check::Chain),
             (_, Check::Nothing) => tls::unchecked(),
             (Some(roots), check) => tls::checked(roots, check),

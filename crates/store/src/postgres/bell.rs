@@ -1,7 +1,8 @@
-//! Hearing of what other servers commit: by NOTIFY, by a slow poll, and by what a commit of our own finds.
+//! The doorbell for commits of other servers: by NOTIFY, by a slow poll, and by gaps that a commit of this
+//! server finds.
 //!
-//! NOTIFY is fast and may be lost with the session that listens; the poll is slow and cannot be lost. Correctness hangs on the
-//! poll alone.
+//! NOTIFY is fast and may be lost with the session that listens; the poll is slow and cannot be lost.
+//! Correctness depends on the poll alone.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,34 +18,34 @@ use super::rows::{get, revision};
 use super::session::{Connector, Session};
 use crate::types::Error;
 
-/// No process of PostgreSQL has it.
+/// No process of PostgreSQL has this id.
 const NOBODY: i32 = 0;
 
-/// A poll reads one row: a session that takes longer is as good as lost.
+/// A poll reads one row: a session that takes longer counts as lost.
 const POLL_TIMEOUT: Duration = Duration::from_secs(5);
 
 const POLL: &str = "SELECT revision, (SELECT i.incarnation::text FROM incarnation i) FROM clock";
 
-/// How long to wait before a lost session is made again.
+/// Pause before a lost session is made again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The bell of this server.
 #[derive(Default)]
 pub struct Ring {
-    /// All commits up to here are our own, or the bell was rung for them.
+    /// All commits up to here are this server's, or the bell was rung for them.
     seen: AtomicU64,
-    /// The process that commits for us: it need not tell us what we know.
+    /// The backend process of this server's writer: its notifications carry no news.
     writer: AtomicI32,
     bell: Notify,
 }
 
 impl Ring {
-    /// Waits for the bell. A ring while nobody waits is kept.
+    /// Waits for the bell. A ring is kept until the next wait.
     pub async fn rung(&self) {
         self.bell.notified().await;
     }
 
-    /// Rings, whatever was rung for before.
+    /// Rings unconditionally.
     pub fn ring(&self) {
         self.bell.notify_one();
     }
@@ -54,36 +55,38 @@ impl Ring {
         Revision(self.seen.load(Ordering::Relaxed))
     }
 
-    /// From now on this process commits for us.
+    /// Sets the backend process that commits for this server.
     pub fn set_writer(&self, process: i32) {
         self.writer.store(process, Ordering::Relaxed);
     }
 
-    /// Our process is lost, and what became of its last commit is not known: it counts as somebody else's.
+    /// Records that the writer's session is lost. The outcome of its last commit is unknown, so it counts as
+    /// another server's.
     pub fn lose_writer(&self) {
         self.writer.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// Our own commit led from one revision to another. Somebody else's may lie before it.
+    /// Records a commit of this server from one revision to another. Commits of other servers may lie before
+    /// it.
     pub fn committed(&self, from: Revision, to: Revision) {
         if self.seen.fetch_max(to.0, Ordering::Relaxed) < from.0 {
             self.bell.notify_one();
         }
     }
 
-    /// A process announced a revision.
+    /// Handles a notification: a process announced a revision.
     pub fn heard(&self, process: i32, payload: &str) {
         if process == self.writer.load(Ordering::Relaxed) {
             return;
         }
         match payload.parse() {
             Ok(revision) => self.saw(revision),
-            // Not from this program: it costs a look at the clock.
+            // Not from this program: it costs one read of the clock.
             Err(_) => self.bell.notify_one(),
         }
     }
 
-    /// The clock was seen at a revision.
+    /// Records that the clock was read at a revision.
     pub fn saw(&self, revision: Revision) {
         if self.seen.fetch_max(revision.0, Ordering::Relaxed) < revision.0 {
             self.bell.notify_one();
@@ -99,7 +102,7 @@ pub async fn attend(connector: Arc<Connector>, listen: bool, poll: Duration) {
             Err(error) => Err(error),
         };
         let Err(error) = result;
-        tracing::info!(%error, "lost the PostgreSQL session that hears of other servers' commits");
+        tracing::info!(%error, "lost the PostgreSQL session that listens for other servers' commits; reconnecting");
         sleep(poll.min(PAUSE)).await;
     }
 }
@@ -116,14 +119,14 @@ async fn listen_and_poll(
     }
     loop {
         let seen = connector.history().seen();
-        // After LISTEN, so that nothing falls between.
+        // After LISTEN, so that no commit falls between.
         let rows = match timeout(POLL_TIMEOUT, session.query(POLL, &[])).await {
             Ok(rows) => rows?,
             Err(_) => return Err(Failure::Late.into()),
         };
         if let Some(row) = rows.first() {
             let revision = revision(row, 0)?;
-            // In place of the tables there may be others, without a session that noticed.
+            // The tables may have been replaced without a session that noticed.
             connector.history().compare(session.generation, seen, revision, get(row, 1)?)?;
             connector.ring().saw(revision);
         }

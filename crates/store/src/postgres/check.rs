@@ -1,4 +1,4 @@
-//! A session that looks at everything and writes nothing.
+//! A read-only session for the doctor's checks.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::terms;
 use crate::plan::Entry;
 use crate::types::Error;
 
-/// Reads one state of a database, for as long as it takes.
+/// Reads one state of a database, without a time limit.
 pub struct Checker(Session);
 
 impl Checker {
@@ -23,7 +23,7 @@ impl Checker {
         let address = connector.address();
         let mut session = connector.connect("checks").await.map_err(|failure| failure.on_open(address))?;
         schema::check(&mut session, address).await?;
-        // Checks read whole tables: the settings that suit look-ups are taken back.
+        // Checks read whole tables: the settings for look-ups are reverted.
         let begin = "SET statement_timeout = 0; SET enable_hashjoin = on; SET enable_seqscan = on; SET enable_sort = on;
                      SET enable_hashagg = on; SET enable_mergejoin = on;
                      BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -42,7 +42,7 @@ impl Checker {
         rows.map_err(|error| Error::from(super::failure::Failure::from(error)))
     }
 
-    /// An entry as the index has it.
+    /// The numbers of an entry in the index.
     pub fn numbers(resource: &Resource, entry: &Entry) -> (i64, i64) {
         (terms::of_entry(resource, entry), terms::value(&entry.value))
     }

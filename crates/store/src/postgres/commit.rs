@@ -1,9 +1,10 @@
 //! Committing a batch: two round trips and one flush, whatever its size.
 //!
-//! The first trip takes the lock of the log and loads the heads, the second writes and commits. Each is a pipeline of
-//! statements. They run READ COMMITTED, where every statement sees what was committed before it began: the lock is a statement
-//! of its own, so whatever follows sees all that was committed by whoever held the lock before. The lock is released by the end
-//! of the transaction, when its commit is visible: the order of the lock is the order of revisions and of visibility.
+//! The first trip takes the lock of the log and loads the heads, the second writes and commits. Each is a
+//! pipeline of statements. They run READ COMMITTED, where every statement sees the commits before it: the
+//! lock is a statement of its own, so the statements behind it see all commits of the previous holder. The
+//! lock is released at the end of the transaction, when its commit is visible: the order of the lock is the
+//! order of revisions and of visibility.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub struct Writer {
     gate: Gate,
 }
 
-/// What the first trip brings.
+/// Result of the first trip.
 struct Loaded {
     clock: Revision,
     incarnation: String,
@@ -38,7 +39,7 @@ struct Loaded {
 }
 
 impl Writer {
-    /// Connects with the first commit.
+    /// A writer that connects with the first commit.
     pub fn new(connector: Arc<Connector>) -> Self {
         Self { connector, session: None, gate: Gate::default() }
     }
@@ -55,12 +56,12 @@ impl Writer {
             write(&mut session, &Write::of(&plan)).await
         };
         if let Err(error) = written {
-            // Here, and only here, the batch may have been committed all the same: if so, the bell brings its changes.
+            // Only here the batch may have been committed all the same: if so, the bell brings its changes.
             self.connector.ring().lose_writer();
             return Err(error);
         }
         if !self.connector.is_current(&session) {
-            // Another session found a loss meanwhile: this commit may be of the former primary.
+            // Another session found a loss meanwhile: this commit may have gone to the former primary.
             self.connector.ring().lose_writer();
             return Err(Error::OutcomeUnknown { reason: doubtful().to_string() });
         }
@@ -79,7 +80,8 @@ impl Writer {
         self.session = None;
     }
 
-    /// The first trip. The session is given back only after a success; one that is dropped leaves nothing behind.
+    /// The first trip. The session is returned only after a success; one that is dropped leaves nothing
+    /// behind.
     async fn begin(&mut self, batch: &[Transaction]) -> Result<(Session, Loaded), Error> {
         let wanted = wanted(batch);
         if let Some(mut session) = self.session.take().filter(|session| self.connector.is_current(session)) {
@@ -107,7 +109,7 @@ impl Writer {
         Ok((session, loaded))
     }
 
-    /// Whether a batch may be planned by what was loaded.
+    /// Checks that the loaded state belongs to the known history, so that a batch may be planned with it.
     fn fits(&self, session: &Session, seen: Revision, loaded: &Loaded) -> Result<(), Error> {
         let Loaded { clock, incarnation, .. } = loaded;
         self.connector.history().compare(session.generation, seen, *clock, incarnation)
@@ -150,7 +152,7 @@ async fn write(session: &mut Session, write: &Write<'_>) -> Result<(), Error> {
     let writing = async {
         let (written, committed) =
             futures::join!(client.execute(&statement, &parameters), client.batch_execute("COMMIT"));
-        // Where the write failed, the commit succeeds in ending the transaction.
+        // If the write failed, the commit only ends the transaction.
         written.and(committed)
     };
     driver.within(STATEMENT_TIMEOUT, writing).await.map_err(Failure::in_commit)

@@ -1,4 +1,4 @@
-//! One step of compaction: two statements, neither of which a commit ever waits for.
+//! One step of compaction: two statements that no commit ever waits for.
 
 use model::Revision;
 
@@ -18,12 +18,13 @@ const MARK: &str = "
     )
     SELECT t.revision FROM clock t";
 
-/// What the changes of a range replaced can be seen by nobody at or above its end, and neither can their deletions.
+/// Removes the versions that the changes of a range replaced, and their deletions: no reader at or above its
+/// end can see them.
 ///
-/// A range has so many changes, whatever their revisions are: an advanced clock skips many.
+/// A range has a fixed number of changes, whatever their revisions are: an advanced clock skips many.
 ///
-/// The range is read before the lock is taken, so it may have been swept already by whoever had the lock: then it is swept
-/// twice, which finds nothing and changes nothing.
+/// The range is read before the lock is taken, so the previous holder may have swept it already: then it is
+/// swept twice, which finds nothing and changes nothing.
 const SWEEP: &str = "
     WITH turn AS MATERIALIZED (
         SELECT m.swept AS low,
@@ -61,8 +62,8 @@ const SWEEP: &str = "
     )
     SELECT turn.held, turn.high FROM turn";
 
-/// Removes what counts no objects. A row that somebody writes at the moment is left for another time, so nobody waits for the
-/// other.
+/// Removes counts of zero. A row that another session is writing is left for the next time, so that neither
+/// waits.
 const UNCOUNT: &str = "
     DELETE FROM counts WHERE ctid = ANY (ARRAY (
         SELECT n.ctid FROM counts n WHERE n.objects = 0 LIMIT 1000 FOR UPDATE SKIP LOCKED
@@ -86,8 +87,8 @@ pub async fn compact(readers: &Readers, through: Revision, limit: u64) -> Result
         return Err(Error::Future { requested: through, current });
     }
     let limit = i64::try_from(limit).unwrap_or(i64::MAX / 2);
-    let (class, lock) = locks::SWEEP;
-    let sweep = Query::new(SWEEP).with(limit).with(class).with(lock).with(Action::Delete.code());
+    let locks::AdvisoryLock { class, key } = locks::SWEEP;
+    let sweep = Query::new(SWEEP).with(limit).with(class).with(key).with(Action::Delete.code());
     let found = readers.query(sweep).await?;
     let row = first(&found)?;
     if !get::<bool>(row, 0)? {
@@ -100,7 +101,7 @@ pub async fn compact(readers: &Readers, through: Revision, limit: u64) -> Result
     Ok(Sweep::Done)
 }
 
-/// All statements, with what they are for and how many parameters they have.
+/// All statements, each with its purpose and its number of parameters.
 #[cfg(test)]
 pub fn statements() -> [(&'static str, &'static str, usize); 4] {
     [("mark", MARK, 1), ("sweep", SWEEP, 4), ("uncount", UNCOUNT, 0), ("history bytes", HISTORY_BYTES, 0)]

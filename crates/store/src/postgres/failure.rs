@@ -1,4 +1,4 @@
-//! What can go wrong with a session, and what the store's callers get to hear of it.
+//! Failures of a session, and the errors that the store's callers get for them.
 
 use std::error::Error as _;
 use std::io;
@@ -9,14 +9,14 @@ use tokio_postgres::error::SqlState;
 use super::address::Address;
 use crate::types::Error;
 
-/// Why a session did not do it.
+/// Failure of a session.
 #[derive(Debug)]
 pub enum Failure {
-    /// The driver or the server says why.
+    /// Reported by the driver or the server.
     Postgres(tokio_postgres::Error),
     /// There was no answer in time.
     Late,
-    /// The server follows another one.
+    /// The server is a standby.
     Standby,
 }
 
@@ -40,7 +40,8 @@ impl From<Failure> for Error {
 }
 
 impl Failure {
-    /// Whether the session is lost and not only the statement refused: the same may work on another session.
+    /// Whether the session is lost, rather than only the statement refused: it may succeed on another
+    /// session.
     pub fn is_loss(&self) -> bool {
         let Self::Postgres(error) = self else { return true };
         match error.code() {
@@ -52,12 +53,13 @@ impl Failure {
         }
     }
 
-    /// The error of a trip that writes and commits: where the session was lost, the commit may have happened all the same.
+    /// The error of a trip that writes and commits: if the session was lost, the commit may have happened all
+    /// the same.
     pub fn in_commit(self) -> Error {
         if self.is_loss() { Error::OutcomeUnknown { reason: self.words() } } else { self.into() }
     }
 
-    /// What happened, free of values: the server's message without its details, which may repeat them.
+    /// The failure in words, free of values: the server's message without its details, which may repeat them.
     fn words(&self) -> String {
         let error = match self {
             Self::Postgres(error) => error,
@@ -73,7 +75,7 @@ impl Failure {
         }
     }
 
-    /// One sentence for whoever starts the server: what is wrong and what to do.
+    /// One sentence for the operator who starts the server: the problem and its remedy.
     pub fn on_open(&self, address: &Address) -> Error {
         let place = address.place();
         let words = self.words();
@@ -122,7 +124,7 @@ impl Failure {
     }
 }
 
-/// Why the server's certificate was refused, if it was.
+/// The reason for which the server's certificate was refused, if it was.
 fn certificate_fault(error: &tokio_postgres::Error) -> Option<&CertificateError> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
@@ -144,7 +146,7 @@ fn of_certificate(fault: &CertificateError, place: &str, words: &str) -> String 
     }
 }
 
-/// The database holds what it should not.
+/// The database violates an invariant.
 pub fn corrupt(reason: impl Into<String>) -> Error {
     Error::Corrupt { reason: reason.into() }
 }

@@ -1,4 +1,4 @@
-//! Reading single objects: those that wait at the same time are read by one statement.
+//! Reads of single objects: concurrent ones are batched into one statement.
 
 use model::ObjectKey;
 use tokio::sync::oneshot;
@@ -34,15 +34,15 @@ const HEAD: &str = heads!("(VALUES ($1::text, $2::text, $3::text, 1::bigint))");
 
 const HEADS: &str = heads!("unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY");
 
-/// Somebody who waits for an object.
+/// A caller that waits for an object.
 pub struct Get {
-    /// Which.
+    /// The object's key.
     pub key: ObjectKey,
-    /// Where the object goes, if there is one.
+    /// Receives the object, if it exists.
     pub answer: oneshot::Sender<Result<Option<Stored>, Error>>,
 }
 
-/// The statement that reads the objects of one caller or more.
+/// The statement that reads the objects of one or more callers.
 pub fn query(gets: &[Get]) -> Query {
     if let [Get { key, .. }] = gets {
         return of_key(Query::new(HEAD), key);
@@ -56,17 +56,17 @@ pub fn query(gets: &[Get]) -> Query {
         .with(column(|key| &key.name))
 }
 
-/// Gives a statement the three parameters of a key.
+/// Binds the three parameters of a key.
 pub fn of_key(query: Query, key: &ObjectKey) -> Query {
     query.with(key.resource.as_str().to_owned()).with(key.namespace.clone()).with(key.name.clone())
 }
 
-/// Gives everybody what was found of theirs, or why nothing could be.
+/// Sends each caller its object, or the error of the statement.
 pub fn answer(gets: Vec<Get>, found: Result<Vec<Row>, Error>) {
     let mut waiting: Vec<Option<Get>> = gets.into_iter().map(Some).collect();
     let done = found.and_then(|rows| rows.iter().try_for_each(|row| answer_one(&mut waiting, row)));
     for Get { answer, .. } in waiting.into_iter().flatten() {
-        // Who does not wait any more does not want to know.
+        // A caller that was dropped needs no answer.
         let _ = answer.send(done.clone().map(|()| None));
     }
 }
@@ -86,7 +86,7 @@ fn stored(row: &Row, key: ObjectKey) -> Result<Stored, Error> {
     rows::stored(row, 1, key)
 }
 
-/// All statements, with what they are for and how many parameters they have.
+/// All statements, each with its purpose and its number of parameters.
 #[cfg(test)]
 pub fn statements() -> [(&'static str, &'static str, usize); 2] {
     [("an object", HEAD, 3), ("objects", HEADS, 3)]

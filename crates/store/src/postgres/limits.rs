@@ -1,6 +1,7 @@
-//! What PostgreSQL can store as text and in an index: no zero byte, and not more than a third of a page.
+//! Texts that PostgreSQL can store and index: without a zero byte, and not longer than a third of a page.
 //!
-//! One text that it refuses would fail the batch that others' writes are in too, so it is kept from ever getting there.
+//! One text that it refuses would fail the whole batch, with the writes of other callers, so it is refused
+//! before.
 
 use model::ObjectKey;
 
@@ -10,22 +11,22 @@ use crate::types::{Error, Write};
 /// An index row takes 2704 bytes at most, and has three texts of any length.
 const TEXT_MAX: usize = 512;
 
-/// Whether PostgreSQL can hold a key. What Kubernetes allows as a name always is.
+/// Whether PostgreSQL can hold a key. Every name that Kubernetes allows is.
 pub fn is_storable(key: &ObjectKey) -> bool {
     [key.resource.as_str(), &key.namespace, &key.name].into_iter().all(fits)
 }
 
-/// A place in key order that PostgreSQL understands: nothing that it holds lies between the two.
+/// The part before a zero byte, which PostgreSQL can compare: no stored key lies between the two.
 pub fn comparable(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-/// Whether PostgreSQL takes it as text.
+/// Whether PostgreSQL accepts it as text.
 pub fn is_text(text: &str) -> bool {
     !text.contains('\0')
 }
 
-/// Takes the transactions out of a batch that PostgreSQL could not store: gives their places and why.
+/// Takes the transactions out of a batch that PostgreSQL could not store; returns their indexes and errors.
 pub fn set_aside(batch: &mut [Transaction]) -> Vec<(usize, Error)> {
     let mut refused = Vec::new();
     for (place, writes) in batch.iter_mut().enumerate() {
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_postgres_takes_is_a_key() {
+    fn only_texts_that_postgres_accepts_are_keys() {
         let resource = model::Resource::new("", "pods");
         assert!(is_storable(&ObjectKey::new(&resource, "ns", "name")));
         assert!(!is_storable(&ObjectKey::new(&resource, "ns", "a\0b")));

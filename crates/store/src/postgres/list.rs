@@ -1,7 +1,8 @@
-//! Lists: candidates from the heads or from the index, merged with what was superseded since, filtered by attributes.
+//! Lists: candidates from the heads or from the index, merged with versions superseded since, filtered by
+//! attributes.
 //!
-//! A page that needs several statements is still of one moment: the first statement says which revision it is of, and those
-//! that follow read as of that revision.
+//! A page that needs several statements still shows one state: the first statement settles its revision, and
+//! those that follow read as of that revision.
 
 pub mod candidates;
 
@@ -18,19 +19,21 @@ use super::rows::{self, attributes, get, integer};
 use crate::listing::{CAPS, Drive, PageBuilder, Start, as_of, choose, indexable, not_compacted, only_drive};
 use crate::types::{Error, ListQuery, Page};
 
-/// Candidates of one statement.
+/// Candidates per statement.
 const CHUNK: usize = 2048;
 
-/// Candidates of one statement that brings small values: each has a share of a page, and few objects are larger than that.
+/// Candidates per statement that brings small values: each has a share of a page, and few objects are larger
+/// than that.
 const SMALL_CHUNK: usize = 512;
 
-/// Candidates of one statement that brings no values.
+/// Candidates per statement that brings no values.
 const SCAN_CHUNK: usize = 8192;
 
-/// With so few changes since, what was current at a revision is found by those changes; else by the history of each key.
+/// With at most this many changes since a revision, its superseded versions are found by those changes; else
+/// by the history of each key.
 const RECENT: u64 = 4096;
 
-/// How often a list begins again because compaction overtook it between two statements.
+/// Attempts at a list that compaction overtakes between two statements.
 const ATTEMPTS: usize = 3;
 
 /// One page. `seen` is about the newest revision.
@@ -47,7 +50,7 @@ pub async fn list(readers: &Readers, query: &ListQuery, seen: Revision) -> Resul
     }
 }
 
-/// The page of a place that has nothing behind it: it still has a revision and a total.
+/// The page of a position with nothing behind it: it still has a revision and a total.
 async fn nothing(readers: &Readers, query: &ListQuery) -> Result<Page, Error> {
     let start = Start { namespace: String::new(), name: String::new(), confined: false };
     let lister = Lister { readers, query, start: start.clone(), drive: Drive::Scan, seen: Revision::ZERO };
@@ -56,7 +59,7 @@ async fn nothing(readers: &Readers, query: &ListQuery) -> Result<Page, Error> {
     Ok(PageBuilder::new(0).finish(chunk.revision, false, progress.total))
 }
 
-/// The place as PostgreSQL can compare it; `None` if there can be nothing behind it.
+/// The position as PostgreSQL can compare it; `None` if nothing can lie behind it.
 fn storable(start: Start) -> Option<Start> {
     if start.confined && start.namespace.contains('\0') {
         return None;
@@ -69,7 +72,7 @@ fn storable(start: Start) -> Option<Start> {
     })
 }
 
-/// What a list is driven by. Requirements are counted only where there is a choice.
+/// The drive of a list. Requirements are counted only if there is a choice.
 async fn drive<'a>(readers: &Readers, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
     if let Some(drive) = only_drive(&query.selector) {
         return Ok(drive);
@@ -85,7 +88,7 @@ async fn drive<'a>(readers: &Readers, query: &'a ListQuery, start: &Start) -> Re
     Ok(choose(&counted))
 }
 
-/// How many entries each requirement has, at most `cap`.
+/// Number of entries of each requirement, at most `cap`.
 async fn count<'a>(
     readers: &Readers,
     query: &ListQuery,
@@ -104,7 +107,7 @@ async fn count<'a>(
     Ok(counted)
 }
 
-/// What the statements of a page share.
+/// State that the statements of a page share.
 struct Lister<'a> {
     readers: &'a Readers,
     query: &'a ListQuery,
@@ -113,17 +116,17 @@ struct Lister<'a> {
     seen: Revision,
 }
 
-/// Where a page stands between two statements.
+/// Progress of a page between two statements.
 struct Progress {
     start: Start,
     at: Option<Revision>,
     total: Option<u64>,
 }
 
-/// What one statement found.
+/// Result of one statement.
 struct Chunk {
     rows: Vec<Row>,
-    /// The revision that the page is of.
+    /// The revision of the page.
     revision: Revision,
     /// Whether there are no candidates behind these.
     last: bool,
@@ -132,7 +135,7 @@ struct Chunk {
 impl Lister<'_> {
     async fn page(&self) -> Result<Page, Error> {
         let progress = Progress { start: self.start.clone(), at: self.query.at, total: None };
-        // Whoever looks at every object does not want the values of those that do not match.
+        // A scan of every object skips the values of those that do not match.
         if self.drive == Drive::Scan && !self.query.selector.is_empty() {
             self.scanned(progress).await
         } else {
@@ -140,7 +143,7 @@ impl Lister<'_> {
         }
     }
 
-    /// Candidates with their values: most of them will match.
+    /// Reads candidates with their values: most of them will match.
     async fn direct(&self, mut progress: Progress) -> Result<Page, Error> {
         let mut page = PageBuilder::new(self.query.limit);
         let mut taken = 0;
@@ -172,7 +175,7 @@ impl Lister<'_> {
         }
     }
 
-    /// Candidates without their values, which are read at the end, of those that match.
+    /// Reads candidates without their values, then the values of those that match.
     async fn scanned(&self, mut progress: Progress) -> Result<Page, Error> {
         let most = self.query.limit.min(CHUNK);
         let mut found = Vec::new();
@@ -195,7 +198,7 @@ impl Lister<'_> {
         }
     }
 
-    /// One statement. The first of them settles the revision.
+    /// Runs one statement. The first of them settles the revision.
     async fn read(&self, progress: &mut Progress, wanted: usize, values: Values) -> Result<Chunk, Error> {
         let past = progress.at.map(|at| {
             let since = self.seen.0.saturating_sub(at.0);
@@ -247,7 +250,7 @@ impl Lister<'_> {
         let found = self.readers.query(candidates::values(revisions)).await?;
         for (row, (key, version)) in found.iter().zip(versions) {
             if get::<Option<&str>>(row, 2)?.is_none() {
-                // It was there a moment ago: only compaction can have taken it.
+                // It existed a moment ago: only compaction can have removed it.
                 not_compacted(revision, rows::clock(row, 5)?)?;
                 return Err(missing(version));
             }
@@ -270,7 +273,8 @@ impl Progress {
     }
 }
 
-/// The plan of the statement alone decides the order: better that a list fails than that its pages do not join.
+/// Only the plan of the statement guarantees the order: a list fails rather than return pages that do not
+/// join.
 fn in_order(rows: &mut Vec<Row>) -> Result<(), Error> {
     let mut is_twice = vec![false; rows.len()];
     for (place, pair) in rows.windows(2).enumerate() {

@@ -1,4 +1,4 @@
-//! The statements that compare a PostgreSQL with the history that is known, and those that advance its clock.
+//! Statements that compare a PostgreSQL with the known history, and those that advance its clock.
 
 use model::{Revision, Uid};
 use tokio_postgres::Row;
@@ -8,14 +8,15 @@ use super::failure::{Failure, corrupt};
 use super::locks;
 use super::rows::{self, get, integer, optional_revision, value};
 use super::session::{STATEMENT_TIMEOUT, Session};
-use crate::history::decide::{Found, Identity, Record, Verdict, decide};
+use crate::history::decide::{Identity, ObservedHistory, Record, Verdict, decide};
 use crate::history::{Generation, History, Moment};
 use crate::types::{ClockState, Error};
 
-/// Every PostgreSQL has it, and not every managed one lets everybody call it.
+/// Every PostgreSQL has it, but some managed ones restrict it.
 const SYSTEM: &str = "SELECT system_identifier FROM pg_control_system()";
 
-/// The timeline that is written to. `pg_control_checkpoint` has that of the last checkpoint, which may be of before a promotion.
+/// The timeline that is written to. `pg_control_checkpoint` has that of the last checkpoint, which may
+/// precede a promotion.
 const TIMELINE: &str = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 
 /// The clock, the incarnation, and the change at a revision, in one state.
@@ -26,7 +27,8 @@ const FOUND: &str = "
         SELECT c.revision, c.uid, c.value FROM changes c WHERE c.revision = $1 OFFSET 0
     ) c ON true";
 
-/// Fills in what an older version of this program, or a PostgreSQL that did not tell, left open.
+/// Fills in the parts of an identity that an older version of this program, or a restricted PostgreSQL, left
+/// open.
 const STAMP: &str = "
     UPDATE incarnation SET system = coalesce(system, $1), timeline = coalesce(timeline, $2),
            relation = coalesce(relation, $3) WHERE id";
@@ -41,7 +43,8 @@ const ADVANCE: &str = "
     UPDATE clock t SET revision = next.revision, at = statement_timestamp() FROM next WHERE t.id
     RETURNING pg_notify('orlop', t.revision::text)";
 
-/// Looks at the database behind a new session, and makes good what it lost. Gives the generation that the session is of.
+/// Checks the database behind a new session, and advances its clock after a loss. Returns the generation of
+/// the session.
 pub async fn check(session: &mut Session, history: &History, ring: &Ring) -> Result<Generation, Error> {
     let identity = identity(session).await?;
     loop {
@@ -78,8 +81,8 @@ pub async fn check(session: &mut Session, history: &History, ring: &Ring) -> Res
     }
 }
 
-/// Ends all watches, unless another session has. Says whether that was news.
-fn lose(history: &History, since: &Moment, found: &Found, ring: &Ring) -> bool {
+/// Ends all watches, unless another session has. Returns false if it has.
+fn lose(history: &History, since: &Moment, found: &ObservedHistory, ring: &Ring) -> bool {
     let is_news = history.was_lost(since, found);
     if is_news {
         ring.saw(found.clock.current);
@@ -104,8 +107,12 @@ pub async fn advance(
     Ok(advanced.clock)
 }
 
-/// Advances the clock, unless another session was faster: then the caller looks again.
-async fn recover(session: &mut Session, identity: Identity, since: &Moment) -> Result<Option<Found>, Error> {
+/// Advances the clock, unless another session was faster: then the caller checks again.
+async fn recover(
+    session: &mut Session,
+    identity: Identity,
+    since: &Moment,
+) -> Result<Option<ObservedHistory>, Error> {
     begin(session).await?;
     let found = found(session, identity, since).await?;
     match decide(since.known.as_ref(), &found) {
@@ -117,13 +124,17 @@ async fn recover(session: &mut Session, identity: Identity, since: &Moment) -> R
     }
 }
 
-/// Begins a transaction in which nobody else commits.
+/// Begins a transaction that holds off all other commits.
 async fn begin(session: &mut Session) -> Result<(), Failure> {
     let lock = locks::wait_for(locks::COMMIT);
     execute(session, &format!("BEGIN ISOLATION LEVEL READ COMMITTED; {lock}")).await
 }
 
-async fn commit_advance(session: &mut Session, identity: Identity, to: Revision) -> Result<Found, Error> {
+async fn commit_advance(
+    session: &mut Session,
+    identity: Identity,
+    to: Revision,
+) -> Result<ObservedHistory, Error> {
     let Identity { system, timeline, relation } = identity;
     session.query(ADVANCE, &[&integer(to), &system, &timeline, &relation]).await?;
     let found = read(session, identity, None).await?;
@@ -131,15 +142,19 @@ async fn commit_advance(session: &mut Session, identity: Identity, to: Revision)
     Ok(found)
 }
 
-async fn found(session: &mut Session, identity: Identity, since: &Moment) -> Result<Found, Error> {
+async fn found(session: &mut Session, identity: Identity, since: &Moment) -> Result<ObservedHistory, Error> {
     let record = since.known.as_ref().and_then(|known| known.record.as_ref());
     read(session, identity, record.map(|record| record.revision)).await
 }
 
-async fn read(session: &mut Session, identity: Identity, record: Option<Revision>) -> Result<Found, Error> {
+async fn read(
+    session: &mut Session,
+    identity: Identity,
+    record: Option<Revision>,
+) -> Result<ObservedHistory, Error> {
     let rows = session.query(FOUND, &[&record.map(integer)]).await?;
     let row = rows.first().ok_or_else(|| corrupt("the clock or its incarnation is missing"))?;
-    Ok(Found {
+    Ok(ObservedHistory {
         identity: Identity { relation: get(row, 6)?, ..identity },
         stamped: Identity { system: get(row, 3)?, timeline: get(row, 4)?, relation: get(row, 5)? },
         incarnation: get(row, 2)?,
@@ -151,7 +166,7 @@ async fn read(session: &mut Session, identity: Identity, record: Option<Revision
     })
 }
 
-/// Where the database lives, as far as PostgreSQL tells.
+/// The place where the database lives, as far as PostgreSQL tells.
 async fn identity(session: &mut Session) -> Result<Identity, Error> {
     let system = told(session.query(SYSTEM, &[]).await)?;
     let timeline = told(session.query(TIMELINE, &[]).await)?;
@@ -163,30 +178,30 @@ async fn identity(session: &mut Session) -> Result<Identity, Error> {
     })
 }
 
-/// A row, unless PostgreSQL refuses to tell.
+/// A row, unless PostgreSQL refuses to show it.
 fn told(answer: Result<Vec<Row>, Failure>) -> Result<Option<Row>, Error> {
     match answer {
         Ok(rows) => Ok(rows.into_iter().next()),
         Err(failure) if failure.is_loss() => Err(failure.into()),
         Err(failure) => {
-            tracing::debug!(error = %Error::from(failure), "PostgreSQL does not tell a part of its identity");
+            tracing::debug!(error = %Error::from(failure), "cannot read a part of the identity of PostgreSQL");
             Ok(None)
         }
     }
 }
 
-/// A database that cannot be written to now is stamped by a later session.
-async fn stamp(session: &mut Session, found: &Found) {
+/// Records the identity. A database that cannot be written to now is stamped by a later session.
+async fn stamp(session: &mut Session, found: &ObservedHistory) {
     if !found.identity.adds_to(found.stamped) {
         return;
     }
     let Identity { system, timeline, relation } = found.identity;
     if let Err(failure) = session.query(STAMP, &[&system, &timeline, &relation]).await {
-        tracing::debug!(error = %Error::from(failure), "cannot note the identity of the database");
+        tracing::debug!(error = %Error::from(failure), "cannot record the identity of the database; a later session retries");
     }
 }
 
-fn former(since: &Moment, found: &Found) -> Error {
+fn former(since: &Moment, found: &ObservedHistory) -> Error {
     let seen = since.known.as_ref().and_then(|known| known.identity.timeline).unwrap_or_default();
     let here = found.identity.timeline.unwrap_or_default();
     Error::Unavailable {
@@ -201,7 +216,7 @@ async fn execute(session: &mut Session, sql: &str) -> Result<(), Failure> {
     session.driver.within(STATEMENT_TIMEOUT, session.client.batch_execute(sql)).await
 }
 
-/// All statements, with what they are for and how many parameters they have.
+/// All statements, each with its purpose and its number of parameters.
 #[cfg(test)]
 pub fn statements() -> [(&'static str, &'static str, usize); 3] {
     [("found", FOUND, 1), ("stamp", STAMP, 3), ("advance", ADVANCE, 4)]

@@ -1,12 +1,13 @@
 //! The PostgreSQL engine: many servers on one database.
 //!
-//! Each server has one session that writes, one that hears of the commits of others, and a few that read. All of them are
-//! ordinary sessions with settings and prepared statements, so a pooler in between has to pool sessions, not transactions.
-//! Everything is in the schema `orlop` of the database, which has to be encoded in UTF-8. PostgreSQL 15 is the oldest that works.
+//! Each server has one session that writes, one that listens for the commits of the others, and a few that
+//! read. All of them are ordinary sessions with settings and prepared statements, so a pooler in between has
+//! to pool sessions, not transactions. Everything is in the schema `orlop` of the database, which has to be
+//! encoded in UTF-8. PostgreSQL 15 is the oldest that works.
 //!
-//! The address may say `sslmode` and `sslrootcert`, which mean what they mean to every PostgreSQL client: without them the
-//! connection is encrypted if the server can (`prefer`); `require` insists on it; `verify-full` with `sslrootcert=FILE` also
-//! verifies that it is the right server. `passfile` names a password file in libpq's format.
+//! The address may have `sslmode` and `sslrootcert`, with libpq's meaning: without them the connection is
+//! encrypted if the server can (`prefer`); `require` insists on it; `verify-full` with `sslrootcert=FILE`
+//! also verifies the server's identity. `passfile` names a password file in libpq's format.
 
 mod address;
 mod bell;
@@ -47,16 +48,17 @@ use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
 use crate::history::doubtful;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
-/// How a server works with its database.
+/// Options of a server's connection to its database.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// How many sessions read.
+    /// Number of sessions that read.
     pub readers: usize,
-    /// How often the clock is looked at, in case that a notification was lost: the longest that a commit of another server
-    /// can go unnoticed.
+    /// Interval between reads of the clock, in case a notification was lost: the longest that a commit of
+    /// another server can go unnoticed.
     pub poll: Duration,
-    /// Whether to listen for notifications of commits. Without, other servers' commits are noticed by the poll alone.
+    /// Whether to listen for notifications of commits. Otherwise the poll alone notices other servers'
+    /// commits.
     pub listen: bool,
     /// The password file, in libpq's format, where the address names none.
     pub passfile: Option<PathBuf>,
@@ -68,7 +70,7 @@ impl Default for PostgresOptions {
     }
 }
 
-/// Properties of an address that matter to who may see it.
+/// Security-relevant properties of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// Whether the address itself has a password.
@@ -77,17 +79,17 @@ pub struct Inspection {
     pub unprotected_hosts: Vec<String>,
 }
 
-/// Looks at an address without connecting to it.
+/// Inspects an address without connecting to it.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When it cannot be parsed.
 pub fn inspect(url: &str) -> Result<Inspection, Error> {
     let address = Address::parse(url)?;
     let (has_password, unprotected_hosts) = (address.has_password(), address.unprotected_hosts());
     Ok(Inspection { has_password, unprotected_hosts })
 }
 
-/// How often a read is tried that finds an older state than was seen.
+/// Attempts at a read that finds an older state than was seen.
 const ATTEMPTS: usize = 2;
 
 /// A PostgreSQL database.
@@ -119,8 +121,8 @@ impl Postgres {
         Ok(Self { connector, writer, readers, tasks })
     }
 
-    /// A read as of now. What is older than something that was seen before is of a database that lost its last commits: it is
-    /// read again, by a session that has been checked.
+    /// A read as of now. A state older than one seen before belongs to a database that lost its last commits:
+    /// it is read again, by a session that has been checked.
     async fn newest<T, F: Future<Output = Result<T, Error>>>(
         &self,
         read: impl Fn() -> F,
@@ -208,7 +210,7 @@ impl Engine for Postgres {
     async fn close(&self) {
         self.connector.close();
         self.writer.lock().await.close();
-        // Their sessions go with them.
+        // Their sessions end with them.
         self.tasks.abort().await;
     }
 }

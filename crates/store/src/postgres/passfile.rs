@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// No password file of a person is larger.
+/// No real password file is larger.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The directory of PostgreSQL's sockets: libpq looks up connections to it as `localhost`.
@@ -40,10 +40,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Gives a connection without a password the one that the file has for it.
+/// Sets the password of a connection that has none from the file.
 ///
-/// As in libpq a file that is missing has none, and one that is no regular file or that group or others may use is ignored with a
-/// warning.
+/// As in libpq, a missing file has no passwords, and a file that is not regular or that group or others can
+/// access is ignored with a warning.
 pub fn apply(file: &Path, config: &mut Config) {
     if config.get_password().is_some() {
         return;
@@ -58,7 +58,7 @@ fn read(file: &Path) -> Option<Vec<u8>> {
     let found = fs::metadata(file).ok()?;
     let path = file.display();
     if !found.is_file() || found.len() > MAX_BYTES {
-        tracing::warn!(%path, "the PostgreSQL password file is no plain file of a sane size; ignoring it");
+        tracing::warn!(%path, "the PostgreSQL password file is not a regular file of at most 1 MiB; ignoring it");
         return None;
     }
     if is_open(&found) {

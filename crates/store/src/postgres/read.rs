@@ -1,6 +1,6 @@
 //! Reading one object, the clock, and the log.
 //!
-//! Every read is one statement, so it sees one committed state: what it finds and the compaction mark belong together.
+//! Every read is one statement, so its result and the compaction mark are of one committed state.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::types::{ClockState, Error, Stored};
 
 const CLOCK: &str = "SELECT t.revision, m.compacted FROM clock t CROSS JOIN compaction m";
 
-/// The head, if it was current then, or the version that was superseded since.
+/// The head if it was current then, or the version that was superseded since.
 const VERSION: &str = "
     SELECT (SELECT t.revision FROM clock t), (SELECT m.compacted FROM compaction m),
            v.revision, v.uid, v.version_at, v.value
@@ -83,7 +83,7 @@ const COMMITTED_BY: &str = "
     )
     SELECT low FROM search WHERE low >= high";
 
-/// Beyond this every age is the same, and PostgreSQL's intervals end.
+/// All ages beyond this are alike, and PostgreSQL's intervals end here.
 const AGE_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The clock.
@@ -91,7 +91,7 @@ pub async fn clock(readers: &Readers) -> Result<ClockState, Error> {
     rows::clock(first(&readers.query(Query::new(CLOCK)).await?)?, 0)
 }
 
-/// One object, as of now or then.
+/// One object, as of now or of a revision.
 pub async fn object(
     readers: &Readers,
     key: &ObjectKey,
@@ -150,7 +150,7 @@ pub async fn changes(
     Ok(Changes { through: last.filter(|_| cut).unwrap_or(clock.current), changes })
 }
 
-/// A watch that misses a change misses it for ever: better that it fails.
+/// Fails on a gap: a watch would miss the change for ever.
 fn without_gaps(
     after: Revision,
     revisions: impl Iterator<Item = Revision>,
@@ -173,17 +173,18 @@ pub async fn older_than(readers: &Readers, age: Duration) -> Result<Revision, Er
     rows::revision(first(&readers.query(query).await?)?, 0)
 }
 
-/// A statement that always gives a row gave none: the row of the clock or of the mark is gone.
+/// The first row. A statement that always returns one returned none: the row of the clock or of the mark is
+/// gone.
 pub fn first(found: &[Row]) -> Result<&Row, Error> {
     found.first().ok_or_else(|| corrupt("the clock is missing"))
 }
 
-/// A version that has to be there is not.
+/// Error for a version that has to exist and does not.
 pub fn missing(revision: Revision) -> Error {
     corrupt(format!("version {revision} is missing from the log"))
 }
 
-/// All statements, with what they are for and how many parameters they have.
+/// All statements, each with its purpose and its number of parameters.
 #[cfg(test)]
 pub fn statements() -> [(&'static str, &'static str, usize); 5] {
     [

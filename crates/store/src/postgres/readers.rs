@@ -1,8 +1,8 @@
-//! The sessions that read: a few tasks, each with a session of its own, take queries from one queue, and all single objects that
-//! somebody waits for from another.
+//! The sessions that read: a few tasks, each with a session of its own, take queries from one queue, and
+//! batches of single-object reads from another.
 //!
-//! A query runs in such a task and not in its caller: a caller that stops polling in the middle (a client that does not read
-//! its list) would otherwise keep a session from everybody else.
+//! A query runs in such a task and not in its caller: a caller that stops polling in the middle (a client
+//! that does not read its list) would otherwise block a session.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -41,14 +41,14 @@ impl Query {
         Self { sql: sql.to_owned(), params: Vec::new() }
     }
 
-    /// Gives the next parameter of the statement.
+    /// Binds the next parameter of the statement.
     #[must_use]
     pub fn with(mut self, value: impl ToSql + Sync + Send + 'static) -> Self {
         self.params.push(Box::new(value));
         self
     }
 
-    /// Adds a parameter; gives what stands for it in the statement.
+    /// Adds a parameter; returns its placeholder for the statement.
     pub fn bind(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
         self.params.push(Box::new(value));
         format!("${}", self.params.len())
@@ -65,7 +65,7 @@ impl Query {
         &self.sql
     }
 
-    /// How many parameters it has.
+    /// Number of parameters.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.params.len()
@@ -83,19 +83,19 @@ struct Job {
     answer: oneshot::Sender<Result<Vec<Row>, Error>>,
 }
 
-/// Where queries go.
+/// Entrance of the queues.
 pub struct Readers {
     jobs: mpsc::Sender<Job>,
     gets: mpsc::Sender<Get>,
 }
 
-/// Where they wait.
+/// The queues.
 struct Queued {
     jobs: mpsc::Receiver<Job>,
     gets: mpsc::Receiver<Get>,
 }
 
-/// What a session does next.
+/// Next work of a session.
 enum Work {
     Query(Job),
     Gets(Vec<Get>),
@@ -113,7 +113,7 @@ impl Queued {
 }
 
 impl Readers {
-    /// Starts so many tasks.
+    /// Starts `count` tasks.
     pub fn start(connector: &Arc<Connector>, count: usize, tasks: &Tasks) -> Self {
         let (jobs, queued_jobs) = mpsc::channel(QUEUE);
         let (gets, queued_gets) = mpsc::channel(QUEUE);
@@ -130,7 +130,7 @@ impl Readers {
         ask(&self.jobs, |answer| Job { query, answer }).await
     }
 
-    /// Reads an object, together with others that somebody waits for.
+    /// Reads an object, batched with those that other callers wait for.
     pub async fn get(&self, key: ObjectKey) -> Result<Option<Stored>, Error> {
         ask(&self.gets, |answer| Get { key, answer }).await
     }
@@ -162,7 +162,7 @@ impl Reader {
                 None => next().await,
                 Some(session) => tokio::select! {
                     work = next() => work,
-                    // A lost session is noticed while it is idle, and not by the next query.
+                    // A lost session is noticed while it is idle, not by the next query.
                     () = session.driver.lost() => {
                         self.session = None;
                         continue;
@@ -185,8 +185,8 @@ impl Reader {
     }
 
     async fn run(&mut self, query: &Query) -> Result<Vec<Row>, Error> {
-        // A session that fails is given up, whatever it was: the next one starts afresh. So is one of before a loss, which may
-        // lead to the former primary.
+        // A session that fails is dropped, whatever the failure: the next one starts afresh. So is one from
+        // before a loss, which may lead to the former primary.
         if let Some(mut session) = self.session.take().filter(|session| self.connector.is_current(session)) {
             match query.run(&mut session).await {
                 Ok(_) if !self.connector.is_current(&session) => {}
@@ -194,7 +194,7 @@ impl Reader {
                     self.session = Some(session);
                     return Ok(rows);
                 }
-                // A read may be done twice, and a session may have been lost long before it was noticed.
+                // A read may be repeated, and a session may have been lost long before it was noticed.
                 Err(failure) if failure.is_loss() && !matches!(failure, Failure::Late) => {}
                 Err(failure) => return Err(failure.into()),
             }

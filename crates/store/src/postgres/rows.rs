@@ -1,4 +1,4 @@
-//! What the columns of a row mean.
+//! Columns of a row as values.
 
 use bytes::Bytes;
 use model::{Attributes, ObjectKey, Resource, Revision, Uid};
@@ -8,7 +8,7 @@ use tokio_postgres::types::FromSql;
 use super::failure::{Failure, corrupt};
 use crate::types::{Action, Change, ClockState, Error, Stored};
 
-/// A revision as PostgreSQL keeps it. No stored revision is beyond its range, so a greater one may as well be the greatest.
+/// A revision as PostgreSQL keeps it. No stored revision is beyond its range, so a greater one is clamped.
 pub fn integer(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX)
 }
@@ -43,7 +43,7 @@ pub fn value(row: &Row, column: usize) -> Result<Bytes, Error> {
     get(row, column).map(Bytes::copy_from_slice)
 }
 
-/// A column that holds a place in a value.
+/// A column that holds an offset into a value.
 pub fn offset(row: &Row, column: usize) -> Result<usize, Error> {
     let number: i32 = get(row, column)?;
     usize::try_from(number).map_err(|_| corrupt("the place of a revision is negative"))

@@ -1,4 +1,5 @@
-//! The tables, as numbered steps: a database of an older version is brought forward, one of a newer version is refused.
+//! The tables, as numbered migrations: a database of an older version is migrated, one of a newer version is
+//! refused.
 
 use super::address::Address;
 use super::failure::Failure;
@@ -13,18 +14,19 @@ const OLDEST: i32 = 15;
 pub const STEPS: &[&str] =
     &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
 
-/// Brings the database to the version that this program speaks. Of several servers that start at once one does it.
+/// Migrates the database to the version of this program. Of several servers that start at once one does it.
 pub async fn migrate(session: &mut Session, address: &Address) -> Result<(), Error> {
     let found = look(session).await.map_err(|failure| failure.on_open(address))?;
     found.check(address, STEPS.len())?;
-    // A database that is up to date is not written to, so that a server can start on one that is read-only for now.
+    // A database that is up to date is not written to, so that a server can start on one that is read-only
+    // for now.
     if found.version == STEPS.len() {
         return Ok(());
     }
     bring_forward(session, STEPS).await.map_err(|failure| failure.on_open(address))
 }
 
-/// Refuses a database that is not of the version that this program speaks, and changes nothing.
+/// Refuses a database that does not have the version of this program, and changes nothing.
 pub async fn check(session: &mut Session, address: &Address) -> Result<(), Error> {
     let found = look(session).await.map_err(|failure| failure.on_open(address))?;
     found.check(address, STEPS.len())?;
@@ -38,15 +40,15 @@ pub async fn check(session: &mut Session, address: &Address) -> Result<(), Error
     Err(Error::Open { reason })
 }
 
-/// What is there.
-struct Found {
+/// State of the tables.
+struct SchemaState {
     postgres: i32,
     encoding: String,
     foreign: bool,
     version: usize,
 }
 
-impl Found {
+impl SchemaState {
     fn check(&self, address: &Address, known: usize) -> Result<(), Error> {
         let place = address.place();
         let Self { postgres, encoding, version, .. } = self;
@@ -71,7 +73,7 @@ impl Found {
     }
 }
 
-async fn look(session: &mut Session) -> Result<Found, Failure> {
+async fn look(session: &mut Session) -> Result<SchemaState, Failure> {
     let rows = session
         .query(
             "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding'),
@@ -83,7 +85,7 @@ async fn look(session: &mut Session) -> Result<Found, Failure> {
     let row = rows.first().ok_or(Failure::Late)?;
     let (ours, any): (bool, bool) = (row.try_get(2)?, row.try_get(3)?);
     let version = if ours { version(session).await? } else { 0 };
-    Ok(Found { postgres: row.try_get(0)?, encoding: row.try_get(1)?, foreign: any && !ours, version })
+    Ok(SchemaState { postgres: row.try_get(0)?, encoding: row.try_get(1)?, foreign: any && !ours, version })
 }
 
 async fn version(session: &mut Session) -> Result<usize, Failure> {
@@ -92,14 +94,14 @@ async fn version(session: &mut Session) -> Result<usize, Failure> {
     Ok(usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or_default())
 }
 
-/// Takes the steps that are missing, all or none.
+/// Runs the missing migrations, all or none.
 pub async fn bring_forward(session: &mut Session, steps: &[&str]) -> Result<(), Failure> {
     execute(session, &format!("BEGIN; {}", locks::wait_for(locks::MIGRATION))).await?;
-    // The table and not `to_regnamespace`, which may answer from a cache of before the lock.
+    // The table and not `to_regnamespace`, which may answer from a cache older than the lock.
     let rows = session.query("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'orlop')", &[]).await?;
     let exists = rows.first().is_some_and(|row| row.get(0));
     if !exists {
-        // Not `IF NOT EXISTS`, which needs the privilege to create also where there is nothing to create.
+        // Not `IF NOT EXISTS`, which needs the privilege to create even if there is nothing to create.
         execute(session, "CREATE SCHEMA orlop").await?;
     }
     execute(

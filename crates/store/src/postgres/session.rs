@@ -1,4 +1,5 @@
-//! One connection to PostgreSQL, driven by whoever uses it, so that no task of its own has to be woken for each answer.
+//! One connection to PostgreSQL, driven by its user, so that no task of its own has to be woken for each
+//! answer.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -21,14 +22,14 @@ use super::look;
 use crate::history::{Generation, History};
 use crate::types::Error;
 
-/// Every session begins with these settings, and with the question whether it leads to a standby.
+/// The settings of every session, and the question whether it leads to a standby.
 ///
-/// Statistics are always too old while a database grows, and a plan that was right for an empty table is kept for ever by a
-/// prepared statement. So nothing is left to choose: every query is written such that only the plan that walks an index in key
-/// order remains when the others are switched off, and it is planned once.
+/// Statistics are always outdated while a database grows, and a prepared statement keeps the plan that suited
+/// an empty table. So the planner gets no choice: every query is written such that only the plan that walks
+/// an index in key order remains when the others are switched off, and it is planned once.
 ///
-/// The server gives up on a client that is gone as soon as the client gives up on the server. Above all a server that vanished
-/// in the middle of a commit must not hold the lock of the log for long.
+/// The server ends the session of an unreachable client as soon as the client ends its own. Above all a
+/// server that vanished in the middle of a commit must not hold the lock of the log for long.
 const SETTINGS: &str = "
     SET search_path = orlop, pg_temp;
     SET plan_cache_mode = force_generic_plan;
@@ -53,7 +54,7 @@ const SETTINGS: &str = "
     SELECT pg_is_in_recovery();
 ";
 
-/// Longer than the server's own timeout for a statement, so that it is the server who says why, if it can.
+/// Longer than the server's own statement timeout, so that the server reports the reason, if it can.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(25);
 
 type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
@@ -64,7 +65,7 @@ pub struct Connector {
     closed: AtomicBool,
     /// The host that was the primary the last time.
     host: AtomicUsize,
-    /// How many sessions were made.
+    /// Number of sessions made.
     made: AtomicU64,
     history: History,
     ring: Arc<Ring>,
@@ -87,12 +88,12 @@ impl Connector {
         &self.ring
     }
 
-    /// Where the sessions lead.
+    /// The address of the database.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// From now on there are no new sessions.
+    /// Refuses new sessions from now on.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
@@ -102,7 +103,7 @@ impl Connector {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// A new session, called after what it does. Nobody has looked at the history of its database.
+    /// A new session, named after its role. The history of its database is not checked.
     pub async fn connect(&self, role: &str) -> Result<Session, Failure> {
         let mut result = Err(Failure::Late);
         for host in self.in_turn() {
@@ -128,7 +129,7 @@ impl Connector {
         result
     }
 
-    /// All hosts, the one that was right the last time first.
+    /// All hosts, starting with the last one that was the primary.
     fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
         let (first, hosts) = (self.host.load(Ordering::Relaxed), self.address.hosts());
         (first..first + hosts).map(move |host| host % hosts)
@@ -150,7 +151,7 @@ impl Connector {
                 _ => None,
             });
             match last {
-                // It would show an old state, and could not listen.
+                // A standby shows an old state, and cannot listen.
                 Some("t") => Err(Failure::Standby),
                 _ => Ok(Session { client, driver, statements: HashMap::new(), generation: 0 }),
             }
@@ -164,10 +165,10 @@ impl Connector {
     }
 }
 
-/// One connection and the statements that were prepared on it. It is closed when it is dropped; a transaction that is open
-/// then does not happen.
+/// One connection and its prepared statements. It is closed when it is dropped, which rolls back an open
+/// transaction.
 pub struct Session {
-    /// Sends requests. The answers come only while [`Driver::run`] runs.
+    /// Sends requests. The answers arrive only while [`Driver::run`] runs.
     pub client: Client,
     /// Moves the bytes.
     pub driver: Driver,
@@ -204,7 +205,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Runs work that waits for this session. When the connection is lost, what waits for an answer fails.
+    /// Runs work that waits for this session. When the connection is lost, pending answers fail.
     pub async fn run<F: Future>(&mut self, work: F) -> F::Output {
         let mut work = pin!(work);
         poll_fn(|cx| {
@@ -212,13 +213,13 @@ impl Driver {
                 return Poll::Ready(done);
             }
             self.poll(cx);
-            // What came in just now may be what the work waits for.
+            // The bytes that just arrived may be the answer that the work waits for.
             work.as_mut().poll(cx)
         })
         .await
     }
 
-    /// The same with an end.
+    /// The same with a time limit.
     pub async fn within<T>(
         &mut self,
         limit: Duration,
@@ -259,8 +260,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Keeps those who need a session from waiting one after the other for a server that does not answer: for a while after a
-/// failed attempt they hear at once what it said, unless somebody else was let in since.
+/// Keeps callers that need a session from waiting one after the other for a server that does not answer: for
+/// a while after a failed attempt they get its error at once, unless another caller has connected since.
 #[derive(Default)]
 pub struct Gate {
     failures: u32,
@@ -276,7 +277,7 @@ struct Shut {
 }
 
 impl Gate {
-    /// Connects, or says why not.
+    /// Connects, or returns the reason why it cannot.
     pub async fn connect(&mut self, connector: &Connector, role: &str) -> Result<Session, Error> {
         if connector.is_closed() {
             return Err(closed());

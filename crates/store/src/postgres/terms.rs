@@ -1,7 +1,8 @@
-//! How labels and fields stand in the index: as two numbers, one for what is labelled, one for the value.
+//! Labels and fields in the index: as two numbers, one for the key, one for the value.
 //!
-//! Numbers of a fixed size are compared several times faster than texts, and no text is too long for them. Different texts may
-//! share a number: an entry of the index only finds a candidate, whose attributes are then looked at.
+//! Numbers of a fixed size are compared several times faster than texts, and no text is too long for them.
+//! Different texts may share a number: an entry of the index only finds a candidate, whose attributes are
+//! then checked.
 
 use model::Resource;
 use model::selector::{Requirement, Target};
@@ -33,7 +34,7 @@ fn term(resource: &Resource, target: Target, key: &str) -> i64 {
     hash.finish()
 }
 
-/// FNV-1a. The numbers are stored, so neither it nor what goes into it may ever change.
+/// FNV-1a. The numbers are stored, so neither the function nor its input may ever change.
 struct Hash(u64);
 
 impl Default for Hash {
@@ -43,7 +44,7 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Takes a text and its end, so that neighbouring texts do not run together.
+    /// Hashes a text and its end, so that neighbouring texts do not run together.
     fn text(&mut self, text: &str) {
         for byte in text.bytes().chain([0xff]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

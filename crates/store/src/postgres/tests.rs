@@ -163,7 +163,7 @@ async fn explain(session: &mut Session, statement: &Prepared) -> Vec<String> {
 /// Tables of one row, or of few.
 const SMALL: [&str; 4] = [" on clock", " on compaction", " on counts", " on incarnation"];
 
-/// What is wrong with a plan.
+/// The fault of a plan, if any.
 fn fault(plan: &[String], order: Order) -> Option<String> {
     for (place, line) in plan.iter().enumerate() {
         let is_small = SMALL.iter().any(|table| line.contains(table));

@@ -1,7 +1,8 @@
 //! TLS to PostgreSQL, as libpq's `sslmode` means it.
 //!
-//! `require` without `sslrootcert` encrypts and does not verify: it keeps out who listens, not who stands in between. That is
-//! what every other PostgreSQL client does, so an address means the same here as there; `verify-full` is the safe choice.
+//! `require` without `sslrootcert` encrypts and does not verify: it protects against eavesdropping, not
+//! against a man in the middle. Every other PostgreSQL client does the same, so an address means the same
+//! here as there; `verify-full` is the safe choice.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,25 +16,25 @@ use x509::pem;
 
 use crate::types::Error;
 
-/// How much of the server's certificate is verified.
+/// Extent of the verification of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Nothing: encryption alone.
     Nothing,
-    /// That a trusted authority signed it (`verify-ca`).
+    /// A trusted CA signed it (`verify-ca`).
     Chain,
-    /// Also that it is for the host of the address (`verify-full`).
+    /// Also, it names the host of the address (`verify-full`).
     ChainAndName,
 }
 
-/// Encryption with whoever answers.
+/// Encryption without verification.
 pub fn unchecked() -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Lenient { chain: None, provider: Arc::clone(&provider) });
     build(provider, verifier)
 }
 
-/// Encryption with a server whose certificate was signed by one of the authorities in a PEM file.
+/// Encryption with a server whose certificate was signed by a CA in a PEM file.
 pub fn checked(roots: &Path, check: Check) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let chain =
@@ -78,10 +79,10 @@ fn unusable(file: &Path, error: &dyn std::fmt::Display) -> Error {
     }
 }
 
-/// Verifies less than a browser would.
+/// Verifies less than WebPKI does.
 #[derive(Debug)]
 struct Lenient {
-    /// Verifies the chain, if anything.
+    /// Verifies the chain, if it is checked at all.
     chain: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -97,7 +98,7 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The name is looked at last, when the chain has been found good.
+            // The name is checked last, after the chain.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

@@ -1,15 +1,15 @@
 //! The statement of a commit: one for all tables, of the parts that a batch needs.
 //!
-//! Nothing here joins a table with an array in a way that leaves the planner a choice. What looks rows up does it in a LATERAL
-//! that OFFSET 0 keeps in its place, what deletes does it by physical place, and what changes a row does it as an insert with
-//! a conflict. The lock of the log keeps the places still. All parts see the state before the batch, and none touches a row
-//! that another one does.
+//! Nothing here joins a table with an array in a way that leaves the planner a choice. Look-ups are a LATERAL
+//! that OFFSET 0 keeps in its place, deletes go by physical row (ctid), and updates are an insert with a
+//! conflict. The lock of the log keeps the rows in place. All parts see the state before the batch, and no
+//! two touch the same row.
 
 use tokio_postgres::types::ToSql;
 
 use super::rows::integer;
 use super::terms;
-use crate::plan::{Entry, HeadMove, Plan};
+use crate::plan::{BatchPlan, Entry, HeadMove};
 
 /// The statement that loads the clock and the heads of a batch's keys. Its four parameters are arrays, or for one key alone
 /// plain values, which are faster.
@@ -47,16 +47,16 @@ const HEADS: &str = heads!("unnest($1::text[], $2::text[], $3::text[], $4::boole
 
 /// The statement that writes a plan.
 pub struct Write<'a> {
-    /// Its text, of which there are a few dozens: each is prepared once.
+    /// Its text, of which there are a few dozen: each is prepared once.
     pub sql: String,
     parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>,
-    /// One change has one row at most in every table but the index: plain values are faster than arrays.
+    /// One change has at most one row in every table but the index: plain values are faster than arrays.
     is_one: bool,
 }
 
 impl<'a> Write<'a> {
-    /// Of a plan that changes something.
-    pub fn of(plan: &'a Plan) -> Self {
+    /// For a plan that changes something.
+    pub fn of(plan: &'a BatchPlan) -> Self {
         let is_one = plan.changes.len() == 1;
         let mut write = Self { sql: String::from("WITH "), parameters: Vec::new(), is_one };
         write.append(plan);
@@ -111,7 +111,7 @@ impl<'a> Write<'a> {
         if self.is_one { format!("(VALUES ({}))", columns.join(", ")) } else { unnested(columns) }
     }
 
-    fn append(&mut self, plan: &'a Plan) {
+    fn append(&mut self, plan: &'a BatchPlan) {
         let changes = || plan.changes.iter();
         let columns = [
             self.column("bigint", changes().map(|change| integer(change.revision))),
@@ -159,7 +159,7 @@ impl<'a> Write<'a> {
         );
     }
 
-    fn remove_heads(&mut self, plan: &'a Plan) {
+    fn remove_heads(&mut self, plan: &'a BatchPlan) {
         let removed = || plan.heads.iter().filter(|head| head.revision.is_none()).map(|head| &head.key);
         if removed().next().is_none() {
             return;
@@ -183,7 +183,7 @@ impl<'a> Write<'a> {
         );
     }
 
-    fn keep(&mut self, plan: &'a Plan) {
+    fn keep(&mut self, plan: &'a BatchPlan) {
         if plan.history.is_empty() {
             return;
         }
@@ -205,7 +205,7 @@ impl<'a> Write<'a> {
         );
     }
 
-    fn unindex(&mut self, plan: &'a Plan) {
+    fn unindex(&mut self, plan: &'a BatchPlan) {
         let Some(rows) = self.entries(plan, |head| &head.removed) else { return };
         self.part(
             "unindexed",
@@ -221,7 +221,7 @@ impl<'a> Write<'a> {
         );
     }
 
-    fn index(&mut self, plan: &'a Plan) {
+    fn index(&mut self, plan: &'a BatchPlan) {
         let Some(rows) = self.entries(plan, |head| &head.added) else { return };
         self.part(
             "indexed",
@@ -230,7 +230,7 @@ impl<'a> Write<'a> {
     }
 
     /// An object has any number of entries, so they are always arrays.
-    fn entries(&mut self, plan: &'a Plan, which: impl Fn(&HeadMove) -> &[Entry]) -> Option<String> {
+    fn entries(&mut self, plan: &'a BatchPlan, which: impl Fn(&HeadMove) -> &[Entry]) -> Option<String> {
         let (mut terms, mut values, mut namespaces, mut names) = (vec![], vec![], vec![], vec![]);
         for head in &plan.heads {
             for entry in which(head) {
@@ -251,7 +251,7 @@ impl<'a> Write<'a> {
         ]))
     }
 
-    fn count(&mut self, plan: &'a Plan) {
+    fn count(&mut self, plan: &'a BatchPlan) {
         if plan.counts.is_empty() {
             return;
         }
@@ -272,7 +272,8 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The rows of arrays. Not `unnest` with several arrays, which copies all of them before it gives the first row.
+/// The rows of arrays. Not `unnest` with several arrays, which copies all of them before it returns the first
+/// row.
 fn unnested(arrays: &[String]) -> String {
     let columns: Vec<_> = arrays.iter().map(|array| format!("unnest({array})")).collect();
     format!("(SELECT {})", columns.join(", "))

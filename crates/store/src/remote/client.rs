@@ -1,4 +1,4 @@
-//! The side that asks: an engine whose database is behind a connection.
+//! The client side: an engine whose database is behind a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,30 @@ use super::link::{Link, Lost};
 use super::message::Request;
 use super::wire::Wire;
 use crate::engine::{Bound, Changes, Committed, Engine, Sweep, Transaction};
-use crate::history::decide::{Found, Verdict, decide};
+use crate::history::decide::{ObservedHistory, Verdict, decide};
 use crate::history::{History, doubtful};
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
-/// Makes a connection on which the other side already speaks [`super::PROTOCOL`], or says why there is none.
+/// Makes a connection on which the server already speaks [`super::PROTOCOL`], or returns the reason why it
+/// cannot.
 pub type Connector = Arc<dyn Fn() -> BoxFuture<'static, Result<Box<dyn Stream>, String>> + Send + Sync>;
 
-/// How long to wait before another attempt to connect when nobody asks for anything.
+/// Pause before the next attempt to connect while there are no calls.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// How long a call may take, connecting included. The connection of a call that takes longer is ended, for whoever answers nothing
-/// for so long is gone or stuck.
+/// Time limit of a call, connecting included. The connection of a call that takes longer is ended: its server
+/// is gone or stuck.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a call is made that another connection, or a look at the history, may help.
+/// Attempts at a call that another connection, or a check of the history, may help.
 const ATTEMPTS: usize = 3;
 
-/// An engine in another process. A connection that breaks is made again by whoever calls next.
+/// An engine in another process. A broken connection is made again by the next call.
 pub struct Remote {
     connector: Connector,
     link: tokio::sync::Mutex<Slot>,
-    /// Rings when another server committed, and after each connect, for one may have committed in between.
+    /// Rings when another server committed, and after each connect, because a commit may have come in
+    /// between.
     bell: Arc<Notify>,
     /// The history that this server has seen of the database.
     history: History,
@@ -67,8 +69,8 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The connection that is, or a new one. The database behind it goes on with the history that this server knows, or all watches
-    /// have been told to end.
+    /// The present connection, or a new one. The database behind it continues the history that this server
+    /// knows, or all watches have been told to end.
     async fn link(&self) -> Result<Arc<Link>, Error> {
         let mut slot = self.link.lock().await;
         let link = match &*slot {
@@ -89,14 +91,14 @@ impl Remote {
         Ok(link)
     }
 
-    /// Compares the history of the database with the one that this server knows, and makes a loss good.
+    /// Compares the history of the database with the known one, and advances the clock after a loss.
     async fn check(&self, link: &Link) -> Result<(), Error> {
         let deadline = Instant::now() + CALL_TIMEOUT;
         loop {
             let since = self.history.now();
             let record = since.known.as_ref().and_then(|known| known.record.as_ref());
             let looking = Request::History(record.map(|record| record.revision));
-            let found: Found = required(link.call(&looking, deadline).await)?;
+            let found: ObservedHistory = required(link.call(&looking, deadline).await)?;
             match decide(since.known.as_ref(), &found) {
                 Verdict::Same if self.history.goes_on(&since, &found) => return Ok(()),
                 Verdict::Advanced if self.history.was_lost(&since, &found) => {
@@ -109,7 +111,7 @@ impl Remote {
                 Verdict::Lost { advance_to } => {
                     let from = found.incarnation.clone();
                     let advancing = Request::AdvanceFrom { incarnation: from, to: advance_to };
-                    let advanced: Option<Found> = required(link.call(&advancing, deadline).await)?;
+                    let advanced: Option<ObservedHistory> = required(link.call(&advancing, deadline).await)?;
                     if let Some(advanced) = advanced {
                         tracing::error!(
                             seen = %self.history.seen(), found = %found.clock.current, now = %advanced.clock.current,
@@ -144,7 +146,7 @@ impl Remote {
         if link.is_ended() { Err(Lost::Broken) } else { Ok(answer) }
     }
 
-    /// Asks for something that can be asked again on another connection.
+    /// Makes a call that may be repeated on another connection.
     async fn ask<T: Answer>(&self, request: Request) -> Result<T, Error> {
         let mut answer = self.once(&request).await;
         for _ in 1..ATTEMPTS {
@@ -154,7 +156,7 @@ impl Remote {
         required(answer)
     }
 
-    /// Asks for something that must not happen twice: once it was sent, nobody knows whether it happened.
+    /// Makes a call that must not be repeated: once it was sent, its outcome is unknown.
     async fn tell<T: Answer>(&self, request: Request) -> Result<T, Error> {
         let mut answer = self.once(&request).await;
         for _ in 1..ATTEMPTS {
@@ -168,7 +170,7 @@ impl Remote {
     }
 }
 
-/// An answer without which a connection is not used.
+/// An answer that is required before a connection is used.
 fn required<T>(answer: Result<Result<T, Error>, Lost>) -> Result<T, Error> {
     answer.unwrap_or_else(|lost| Err(unavailable(lost.words())))
 }
@@ -216,7 +218,7 @@ impl Answer for Changes {
 
 impl Answer for Committed {
     fn shown(&self) -> Option<Revision> {
-        // A write that changes nothing shows the revision of somebody else's.
+        // A write that changes nothing shows the revision of another write.
         self.outcomes.iter().flatten().flatten().map(|written| written.revision).max()
     }
 }
@@ -276,11 +278,11 @@ impl Engine for Remote {
     }
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
-        // The second of two would advance further.
+        // Repeating it would advance the clock further.
         let clock = self.tell(Request::Advance(to)).await?;
         if let Ok(link) = self.link().await {
             link.set_checked(false);
-            // Where the look fails, the next one finds it.
+            // If this check fails, the next one finds the change.
             let _ = self.link().await;
         }
         Ok(clock)
@@ -314,7 +316,7 @@ mod tests {
     use crate::remote::frame::{Frames, frame};
     use crate::remote::link::OUTGOING;
 
-    /// A connection whose other side is in the hands of the test. It has told its history.
+    /// A connection whose server is the test. It has sent its history.
     async fn link() -> (Remote, Arc<Link>, DuplexStream) {
         let (ours, mut theirs) = tokio::io::duplex(64);
         let stream = Mutex::new(Some(Box::new(ours) as Box<dyn Stream>));
@@ -332,14 +334,20 @@ mod tests {
         let (call, _) = Frames::new(&mut *theirs).next().await.unwrap().unwrap();
         let (home, clock) =
             (Identity::default(), ClockState { current: Revision(1), compacted: Revision::ZERO });
-        let found = Found { identity: home, stamped: home, incarnation: "a".to_owned(), clock, record: None };
+        let found = ObservedHistory {
+            identity: home,
+            stamped: home,
+            incarnation: "a".to_owned(),
+            clock,
+            record: None,
+        };
         theirs.write_all(&frame(call, &Some(Ok::<_, Error>(found)))).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_gets_no_answer_ends_with_its_connection() {
         for is_commit in [false, true] {
-            // The other side never reads: the first frames fill the pipe, the rest waits to be sent.
+            // The server never reads: the first frames fill the pipe, the rest wait to be sent.
             let (remote, link, _silent) = link().await;
             let begun = Instant::now();
             let answers = futures::future::join_all((0..2 * OUTGOING).map(|_| remote.clock()));
@@ -351,7 +359,7 @@ mod tests {
             }
             assert!(begun.elapsed() <= CALL_TIMEOUT + Duration::from_millis(10), "{:?}", begun.elapsed());
             assert!(link.is_ended());
-            // The next caller connects anew.
+            // The next call connects anew.
             assert_eq!(remote.clock().await, Err(unavailable("nobody listens any more")));
         }
     }

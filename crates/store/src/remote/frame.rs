@@ -1,4 +1,4 @@
-//! Frames: a length, the number of the call, and what is said.
+//! Frames: a length, the number of the call, and the content.
 
 use std::io;
 
@@ -7,26 +7,26 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::wire::Wire;
 
-/// What a frame belongs to: an answer has the number of its call.
+/// Number of a call: an answer has the number of its call.
 pub type Call = u64;
 
-/// The call of a frame that answers nothing and rings the bell.
+/// The number of a frame that answers no call and rings the bell.
 pub const BELL: Call = 0;
 
-/// Length and call.
+/// Length and call number.
 const HEAD: usize = 4 + 8;
 
-/// Far more than a batch or a page takes; whoever announces more does not speak this protocol.
+/// Far more than a batch or a page takes; a peer that announces more does not speak this protocol.
 const MAX_BYTES: usize = 256 << 20;
 
-/// The buffer grows by at least so much when a frame does not fit.
+/// Least growth of the buffer for a frame that does not fit.
 const GROWTH: usize = 64 << 10;
 
-/// A frame as it is sent.
+/// A frame as bytes.
 pub fn frame(call: Call, content: &impl Wire) -> Vec<u8> {
     let mut out = vec![0; HEAD];
     content.put(&mut out);
-    // What does not fit is refused by the reader; a batch is bounded long before.
+    // A frame that does not fit is refused by the reader; batches are bounded far below.
     let length = u32::try_from(out.len() - HEAD).unwrap_or(u32::MAX);
     out[..4].copy_from_slice(&length.to_le_bytes());
     out[4..HEAD].copy_from_slice(&call.to_le_bytes());
@@ -40,7 +40,7 @@ pub struct Frames<R> {
 }
 
 impl<R: AsyncRead + Unpin> Frames<R> {
-    /// Of a connection of which nothing was read.
+    /// For a connection from which nothing was read.
     pub fn new(stream: R) -> Self {
         Self { stream, buffer: BytesMut::new() }
     }
@@ -70,7 +70,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         }
         let arrived = self.buffer.len();
         if arrived < HEAD + length {
-            // A length is only announced: no more memory than what has come already, or one step, is taken in advance.
+            // A length is only announced: reserve no more memory than has arrived already, or one step.
             self.buffer.reserve((HEAD + length - arrived).min(arrived.max(GROWTH)));
             return Ok(None);
         }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn memory_grows_with_what_arrives_and_not_with_what_is_announced() {
+    async fn memory_grows_with_received_bytes_and_not_with_the_announced_length() {
         let (mut ours, theirs) = tokio::io::duplex(1 << 20);
         let mut frames = Frames::new(theirs);
         let length = u32::try_from(MAX_BYTES).unwrap();

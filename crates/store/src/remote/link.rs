@@ -1,4 +1,4 @@
-//! One connection to the side that has the database: calls on their way, and the two tasks that carry them.
+//! One connection to the process that has the database: pending calls, and the two tasks that carry them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,10 +16,10 @@ use super::message::{Request, read};
 use super::wire::Wire;
 use crate::types::Error;
 
-/// Frames that may wait to be sent; further callers wait for a place.
+/// Frames that may wait to be sent; further callers wait for a slot.
 pub const OUTGOING: usize = 256;
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// The connection ended before the call was handed to it.
@@ -28,7 +28,7 @@ pub enum Lost {
     Broken,
     /// The answer did not come in time.
     Late,
-    /// The other side refused: the clock was advanced, and this side has not looked at the history since.
+    /// The server refused: the clock was advanced, and this side has not checked the history since.
     Outdated,
 }
 
@@ -37,7 +37,7 @@ impl Lost {
         match self {
             Self::Unsent | Self::Broken => "the connection to the database broke",
             Self::Late => "the database did not answer in time",
-            Self::Outdated => "the history of the database changed and is looked at again",
+            Self::Outdated => "the history of the database changed and is being checked again",
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct Link {
     next: AtomicU64,
     waiting: Arc<Waiting>,
     outgoing: mpsc::Sender<Vec<u8>>,
-    /// Whether the history of the database was looked at on this connection.
+    /// Whether the history of the database was checked on this connection.
     is_checked: AtomicBool,
 }
 
@@ -81,12 +81,13 @@ impl Link {
         self.is_checked.load(Ordering::Acquire)
     }
 
-    /// Notes whether the history of the database was looked at, or has to be.
+    /// Sets whether the history of the database was checked on this connection.
     pub fn set_checked(&self, is_checked: bool) {
         self.is_checked.store(is_checked, Ordering::Release);
     }
 
-    /// Sends a call and waits for its answer. At the deadline the connection ends, for this call and for all others on it.
+    /// Sends a call and waits for its answer. At the deadline the connection ends, for this call and for all
+    /// others on it.
     pub async fn call<T: Wire>(
         &self,
         request: &Request,
@@ -113,7 +114,7 @@ impl Link {
         }
     }
 
-    /// How many calls wait; none once the connection has ended.
+    /// Number of pending calls; none once the connection has ended.
     #[cfg(test)]
     pub fn waiting(&self) -> Option<usize> {
         self.waiting.calls().as_ref().map(HashMap::len)
@@ -126,7 +127,7 @@ impl Drop for Link {
     }
 }
 
-/// A call that waits for its answer. Nobody waits any more when it is dropped, so that cancelled calls leave nothing behind.
+/// A pending call. It is deregistered when it is dropped, so that cancelled calls leave nothing behind.
 struct Expected {
     number: Call,
     answered: oneshot::Receiver<Bytes>,
@@ -167,7 +168,7 @@ impl Waiting {
     fn answer(&self, call: Call, content: Bytes) {
         let waiting = self.calls().as_mut().and_then(|calls| calls.remove(&call));
         if let Some(waiting) = waiting {
-            // A caller that is gone does not want to know.
+            // A caller that was dropped needs no answer.
             let _ = waiting.send(content);
         }
     }
@@ -187,7 +188,7 @@ impl Drop for EndOfLink {
     }
 }
 
-/// Runs a task of a connection until the connection ends. The connection ends with the task, by a panic too.
+/// Runs a task of a connection until the connection ends. The connection ends with the task, also by a panic.
 async fn until_end(waiting: Arc<Waiting>, task: impl Future<Output = ()>) {
     let link = EndOfLink(waiting);
     let mut ended = link.0.ended.subscribe();

@@ -1,4 +1,4 @@
-//! What is said: the calls of an engine, each as a value.
+//! Messages: the calls of an engine, each as a value.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::wire::{Wire, variants};
 use crate::engine::{Bound, Transaction};
 use crate::types::ListQuery;
 
-/// A call of [`crate::Engine`]. Its answer is what the method gives, or the store's error; `None` where the clock was advanced and
-/// the other side does not know of it: then nothing was committed.
+/// A call of [`crate::Engine`]. Its answer is the method's result; `None` if the clock was advanced and the
+/// client does not know of it: then nothing was committed.
 #[derive(Clone, Debug)]
 pub enum Request {
     Clock,
@@ -32,7 +32,7 @@ pub enum Request {
     },
     Advance(Revision),
     HistoryBytes,
-    /// The history of the database, with the change at a revision. Answered by a [`crate::history::decide::Found`].
+    /// The history of the database, with the change at a revision. Answered by a [`crate::history::decide::ObservedHistory`].
     History(Option<Revision>),
     /// An advance of the clock, if the database is still at this incarnation. Answered by the history then, or by `None`.
     AdvanceFrom {

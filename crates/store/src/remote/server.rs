@@ -1,4 +1,4 @@
-//! The side that has the database.
+//! The server side: the process that has the database.
 
 use std::io;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::message::{Request, read};
 use super::wire::Wire;
 use crate::Sqlite;
 use crate::engine::{Committed, Engine, Transaction};
-use crate::history::decide::Found;
+use crate::history::decide::ObservedHistory;
 use crate::types::{ClockState, Error};
 
-/// Calls of one connection that are worked on at once; further ones wait on the connection.
+/// Concurrent calls of one connection; further ones wait on the connection.
 const AT_ONCE: usize = 1024;
 
-/// No connection has looked at the history so often.
+/// The count of a connection that has never checked the history.
 const NEVER: u64 = u64::MAX;
 
 /// A database that several connections share.
@@ -35,25 +35,26 @@ pub struct Shared {
     commits: watch::Sender<u64>,
 }
 
-/// Tells one connection of the commits of the others.
+/// Notifies one connection of the commits of the others.
 ///
-/// It counts: a commit of this connection raises both numbers, one of another connection only the number of all. In whatever order
-/// two of them are announced, the difference is what this side has not been told of.
-struct Ear {
+/// It counts: a commit of this connection raises both numbers, one of another connection only the total. In
+/// whatever order two of them are announced, the difference is the number of commits that the client has not
+/// been told of.
+struct CommitFeed {
     commits: watch::Receiver<u64>,
     peer: Arc<Peer>,
 }
 
-/// The other side of a connection, as far as it knows the database.
+/// The client's knowledge of the database.
 struct Peer {
-    /// Commits that it made itself, or was told of.
+    /// Commits that it made itself, or was notified of.
     commits: AtomicU64,
-    /// How often the clock had been advanced when it last looked at the history.
+    /// Number of advances of the clock when it last checked the history.
     advances: AtomicU64,
 }
 
-impl Ear {
-    /// Waits for commits of other connections, and counts them as told. Cancel safe.
+impl CommitFeed {
+    /// Waits for commits of other connections, and counts them as announced. Cancel safe.
     async fn hears(&mut self) {
         loop {
             let commits = *self.commits.borrow_and_update();
@@ -68,16 +69,16 @@ impl Ear {
 }
 
 impl Shared {
-    /// Shares an engine that nobody else commits to.
+    /// Shares an engine that has no other writers.
     pub fn new(engine: Arc<Sqlite>) -> Self {
         Self { engine, commits: watch::Sender::new(0) }
     }
 
-    /// The ear of a new connection.
-    fn listen(&self) -> Ear {
+    /// The notifications of a new connection.
+    fn listen(&self) -> CommitFeed {
         let commits = self.commits.subscribe();
         let known = AtomicU64::new(*commits.borrow());
-        Ear { commits, peer: Arc::new(Peer { commits: known, advances: AtomicU64::new(NEVER) }) }
+        CommitFeed { commits, peer: Arc::new(Peer { commits: known, advances: AtomicU64::new(NEVER) }) }
     }
 
     /// Resolves when a task or thread of the engine has ended early.
@@ -85,12 +86,12 @@ impl Shared {
         self.engine.failed().await
     }
 
-    /// Ends the engine; connections answer that it is closed from here on.
+    /// Closes the engine; later calls on any connection answer that it is closed.
     pub async fn close(&self) {
         self.engine.close().await;
     }
 
-    /// Commits for a connection, unless the clock was advanced and its other side does not know of it.
+    /// Commits for a connection, unless the clock was advanced and its client does not know of it.
     async fn commit(&self, batch: Vec<Transaction>, peer: &Peer) -> Option<Result<Committed, Error>> {
         let committed = self.engine.commit_after(peer.advances.load(Ordering::SeqCst), batch).await;
         self.announce(&committed, peer);
@@ -103,7 +104,7 @@ impl Shared {
                 peer.commits.fetch_add(1, Ordering::Relaxed);
                 self.ring();
             }
-            // It may have happened, and nobody gets its changes.
+            // It may have happened, and no connection gets its changes.
             Err(Error::OutcomeUnknown { .. }) => self.ring(),
             Ok(_) | Err(_) => {}
         }
@@ -115,12 +116,16 @@ impl Shared {
 
     async fn advance(&self, to: Revision) -> Result<ClockState, Error> {
         let clock = self.engine.advance(to).await?;
-        // The connection that asked for it does not know of it either: all of them have to look.
+        // The connection that asked for it does not know of it either: all of them have to check.
         self.ring();
         Ok(clock)
     }
 
-    async fn advance_from(&self, incarnation: String, to: Revision) -> Result<Option<Found>, Error> {
+    async fn advance_from(
+        &self,
+        incarnation: String,
+        to: Revision,
+    ) -> Result<Option<ObservedHistory>, Error> {
         let found = self.engine.advance_from(incarnation, to).await?;
         if found.is_some() {
             self.ring();
@@ -129,14 +134,14 @@ impl Shared {
     }
 
     /// The history, for a connection that gets answers from then on.
-    fn history(&self, record: Option<Revision>, peer: &Peer) -> Result<Found, Error> {
-        let advances = self.engine.advances();
-        let found = self.engine.history(record)?;
+    async fn history(&self, record: Option<Revision>, peer: &Peer) -> Result<ObservedHistory, Error> {
+        let (advances, found) = self.engine.history(record).await?;
         peer.advances.store(advances, Ordering::SeqCst);
         Ok(found)
     }
 
-    /// The answer to a read, unless the clock was advanced meanwhile, or before, and the other side does not know of it.
+    /// The answer to a read, unless the clock was advanced before or meanwhile and the client does not know
+    /// of it.
     fn known<T: Wire>(&self, call: Call, peer: &Peer, read: Result<T, Error>) -> Vec<u8> {
         let is_known = peer.advances.load(Ordering::SeqCst) == self.engine.advances();
         frame(call, &is_known.then_some(read))
@@ -157,7 +162,7 @@ impl Shared {
             }
             Request::HistoryBytes => self.known(call, peer, self.engine.history_bytes().await),
             Request::Advance(to) => frame(call, &Some(self.advance(to).await)),
-            Request::History(record) => frame(call, &Some(self.history(record, peer))),
+            Request::History(record) => frame(call, &Some(self.history(record, peer).await)),
             Request::AdvanceFrom { incarnation, to } => {
                 frame(call, &Some(self.advance_from(incarnation, to).await))
             }
@@ -165,18 +170,18 @@ impl Shared {
     }
 }
 
-/// Answers the calls of one connection until its other side goes or `stop` is ready. Commits that have begun are finished in
-/// either case, for others wait to hear of them.
+/// Answers the calls of one connection until the client disconnects or `stop` is ready. Commits that have
+/// begun are finished in either case: other connections have to be notified of them.
 ///
 /// # Errors
-/// When the connection breaks, or its other side speaks something else.
+/// When the connection breaks, or the client speaks another protocol.
 pub async fn serve(
     stream: impl Stream,
     shared: Arc<Shared>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (reading, writing) = tokio::io::split(stream);
-    let mut side = Side { ear: shared.listen(), shared, running: FuturesUnordered::new(), writing };
+    let mut side = Side { feed: shared.listen(), shared, running: FuturesUnordered::new(), writing };
     let ended = side.run(Frames::new(reading), stop).await;
     while side.running.next().await.is_some() {}
     ended
@@ -184,7 +189,7 @@ pub async fn serve(
 
 struct Side<W> {
     shared: Arc<Shared>,
-    ear: Ear,
+    feed: CommitFeed,
     running: FuturesUnordered<BoxFuture<'static, Vec<u8>>>,
     writing: W,
 }
@@ -203,7 +208,7 @@ impl<W: AsyncWrite + Unpin> Side<W> {
                     Some((call, content)) => self.begin(call, content)?,
                     None => return Ok(()),
                 },
-                () = self.ear.hears() => self.writing.write_all(&frame(BELL, &())).await?,
+                () = self.feed.hears() => self.writing.write_all(&frame(BELL, &())).await?,
                 () = &mut stop => return Ok(()),
             }
         }
@@ -212,7 +217,7 @@ impl<W: AsyncWrite + Unpin> Side<W> {
     fn begin(&mut self, call: Call, content: Bytes) -> io::Result<()> {
         let request = read::<Request>(content)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a frame is no call"))?;
-        let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.ear.peer));
+        let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.feed.peer));
         self.running.push(Box::pin(async move { shared.answer(call, request, &peer).await }));
         Ok(())
     }
@@ -229,13 +234,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_commit_of_another_connection_is_heard_whoever_is_announced_last() {
+    async fn a_commit_of_another_connection_is_announced_in_any_order() {
         let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
         let (mut a, mut b) = (shared.listen(), shared.listen());
-        for ear in [&a, &b] {
-            shared.history(None, &ear.peer).unwrap();
+        for feed in [&a, &b] {
+            shared.history(None, &feed.peer).await.unwrap();
         }
-        // That of B is committed first and announced last.
+        // B's write is committed first and announced last.
         let first = shared.engine.commit_after(0, one(object("ns/slow").create())).await;
         shared.commit(one(object("ns/fast").create()), &a.peer).await.unwrap().unwrap();
         shared.announce(&first, &b.peer);
@@ -248,12 +253,35 @@ mod tests {
         assert!(futures::poll!(Box::pin(b.hears())).is_ready());
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_history_never_counts_an_advance_that_it_does_not_include() {
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = crate::FileOptions::new(folder.path().join("a.db"));
+            let engine = Arc::new(Sqlite::open(&options).unwrap());
+            let (_, before) = engine.history(None).await.unwrap();
+            let advancing = Arc::clone(&engine);
+            let from = before.incarnation.clone();
+            let mut advance = tokio::task::JoinSet::new();
+            advance.spawn(async move { advancing.advance_from(from, Revision(100)).await });
+            let advanced = loop {
+                if let Some(advanced) = advance.try_join_next() {
+                    break advanced;
+                }
+                let (advances, found) = engine.history(None).await.unwrap();
+                assert_eq!(advances > 0, found.incarnation != before.incarnation);
+            };
+            advanced.unwrap().unwrap().expect("the database is at that incarnation");
+            engine.close().await;
+        }
+    }
+
     #[tokio::test]
     async fn a_connection_gets_no_answer_of_a_history_that_its_other_side_does_not_know() {
         let shared = Shared::new(Arc::new(Sqlite::in_memory().unwrap()));
         let (a, b) = (shared.listen(), shared.listen());
-        let is_answered = async |ear: &Ear, request: Request| {
-            let answer = shared.answer(7, request, &ear.peer).await;
+        let is_answered = async |feed: &CommitFeed, request: Request| {
+            let answer = shared.answer(7, request, &feed.peer).await;
             let mut frames = Frames::new(&answer[..]);
             let (_, content) = frames.next().await.unwrap().unwrap();
             content[0] == 1
@@ -266,8 +294,8 @@ mod tests {
         );
         assert!(is_answered(&a, Request::Clock).await && is_answered(&b, commit("ns/b")).await);
         assert!(is_answered(&a, Request::Advance(Revision(100))).await);
-        for ear in [&a, &b] {
-            assert!(!is_answered(ear, Request::Clock).await && !is_answered(ear, commit("ns/late")).await);
+        for feed in [&a, &b] {
+            assert!(!is_answered(feed, Request::Clock).await && !is_answered(feed, commit("ns/late")).await);
         }
         assert!(is_answered(&b, Request::History(None)).await);
         assert!(is_answered(&b, Request::Clock).await && !is_answered(&a, Request::Clock).await);

@@ -1,4 +1,4 @@
-//! What the suite of the engines cannot see: other servers, broken connections, lost histories, foreign bytes.
+//! Cases beyond the conformance suite: other servers, broken connections, lost histories, malformed bytes.
 
 mod lost_history;
 
@@ -18,7 +18,7 @@ use crate::conformance::kit::{added, everything, next_seen, object};
 use crate::engine::Engine;
 use crate::{Error, Metrics, Options, Sqlite, Store};
 
-/// A database, and the ends of connections to it: who drops one breaks that connection.
+/// A database, and the ends of connections to it: dropping one breaks that connection.
 fn shared() -> (Connector, mpsc::UnboundedReceiver<tokio::sync::oneshot::Sender<()>>) {
     let shared = Arc::new(Shared::new(Arc::new(Sqlite::in_memory().unwrap())));
     let (made, connections) = mpsc::unbounded_channel();
@@ -48,7 +48,7 @@ async fn store_on(engine: Arc<Remote>) -> Store {
 }
 
 #[tokio::test]
-async fn what_one_server_commits_reaches_watches_of_the_other() {
+async fn a_commit_of_one_server_reaches_watches_of_the_other() {
     let (connector, _connections) = shared();
     let (first, second) = (store(&connector).await, store(&connector).await);
     let mut watch = second.watch(everything(), Revision::ZERO).await.unwrap();
@@ -87,7 +87,7 @@ async fn without_a_connection_calls_say_so() {
 }
 
 #[tokio::test]
-async fn whoever_speaks_something_else_is_cut_off() {
+async fn a_client_of_another_protocol_is_disconnected() {
     for words in [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &[1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 99]] {
         let shared = Arc::new(Shared::new(Arc::new(Sqlite::in_memory().unwrap())));
         let (mut ours, theirs) = tokio::io::duplex(64);
@@ -105,6 +105,6 @@ proptest! {
         let _ = read::<Request>(bytes.clone());
         let _ = read::<Option<Result<crate::Page, Error>>>(bytes.clone());
         let _ = read::<Option<Result<crate::engine::Committed, Error>>>(bytes.clone());
-        let _ = read::<Option<Result<crate::history::decide::Found, Error>>>(bytes);
+        let _ = read::<Option<Result<crate::history::decide::ObservedHistory, Error>>>(bytes);
     }
 }

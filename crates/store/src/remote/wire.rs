@@ -7,14 +7,14 @@ use model::selector::{Requirement, Target, Test};
 use model::{Attributes, Encoded, ObjectKey, Resource, Revision, Selector, Uid};
 
 use crate::engine::{Bound, Changes, Committed, Sweep};
-use crate::history::decide::{Found, Identity, Record};
+use crate::history::decide::{Identity, ObservedHistory, Record};
 use crate::types::{
     Action, Change, ClockState, Error, ListQuery, Page, Position, Precondition, Stored, Write, Written,
 };
 
-/// What can be sent. Bytes that nobody sent are refused, never a panic.
+/// A value that can be sent. Malformed bytes are refused, never a panic.
 pub trait Wire: Sized {
-    /// Writes it behind what is there.
+    /// Appends it to `out`.
     fn put(&self, out: &mut Vec<u8>);
 
     /// Reads it from the front.
@@ -132,7 +132,7 @@ impl<T: Wire> Wire for Vec<T> {
 
     fn pull(input: &mut Bytes) -> Option<Self> {
         let count = usize::pull(input)?;
-        // Everything takes at least a byte: a count beyond that is nonsense, and no reason to ask for memory.
+        // Every item takes at least a byte: a count beyond that is malformed, and no reason to allocate.
         let mut items = Vec::with_capacity(count.min(input.remaining()).min(1024));
         for _ in 0..count {
             items.push(T::pull(input)?);
@@ -189,7 +189,7 @@ fields! {
     Changes { changes, through }
     Identity { system, timeline, relation }
     Record { revision, uid, value }
-    Found { identity, stamped, incarnation, clock, record }
+    ObservedHistory { identity, stamped, incarnation, clock, record }
 }
 
 /// An enum is the number of its variant, then the fields of that.

@@ -1,4 +1,4 @@
-//! Where a piece of work on the database runs: at once, on a blocking thread, or on the writer.
+//! Execution of work on the database: in place, on a blocking thread, or on the writer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,19 +11,20 @@ use super::file::FileDatabase;
 use super::schema;
 use crate::types::Error;
 
-/// Statements that a connection keeps prepared: more than there are different ones.
+/// Prepared statements that a connection caches: more than there are.
 const STATEMENTS: usize = 64;
 
-/// Has a connection prepare each statement once.
+/// Makes a connection prepare each statement once.
 ///
-/// SQLite would plan a statement anew for every set of bound values, in case that statistics suggest another plan for them: that
-/// costs more than most statements themselves, and there are no statistics.
+/// SQLite would otherwise plan a statement anew for every set of bound values, in case statistics suggest
+/// another plan: that costs more than most statements themselves, and there are no statistics.
 pub fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
-/// A batch of so few writes runs at once in memory: that is faster than handing it to another thread.
+/// A batch of at most this many writes runs in place in memory: that is faster than handing it to another
+/// thread.
 const SMALL: usize = 32;
 
 /// The two kinds of database.
@@ -33,7 +34,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Runs a look-up of a few microseconds, here.
+    /// Runs a look-up of a few microseconds, in place.
     pub fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         match self {
             Self::File(file) => file.look(work),
@@ -41,7 +42,7 @@ impl Backend {
         }
     }
 
-    /// Runs a read that may take milliseconds, where it blocks nobody.
+    /// Runs a read that may take milliseconds, off the async threads.
     pub async fn scan<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
@@ -79,7 +80,7 @@ impl Backend {
         }
     }
 
-    /// Gives everything back.
+    /// Closes the database.
     pub async fn close(&self) {
         match self {
             Self::File(file) => file.close().await,
@@ -88,7 +89,7 @@ impl Backend {
     }
 }
 
-/// Runs work that blocks on a thread that may block.
+/// Runs blocking work on a blocking thread.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -113,7 +114,7 @@ impl Memory {
         let failed = |error| open_failed("the database in memory", &unavailable(error));
         let mut connection = Connection::open_in_memory().map_err(failed)?;
         keep_statements(&connection).map_err(failed)?;
-        // Nothing outlives the process, so nothing needs to be undone after a crash.
+        // Nothing survives the process, so nothing needs to be undone after a crash.
         connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
         schema::migrate(&mut connection, "the database in memory")?;
         Ok(Self { connection: Arc::new(Mutex::new(Some(connection))) })

@@ -22,19 +22,19 @@ use crate::types::Error;
 /// Pages of 4 KiB that are copied at once: the memory that a copy takes.
 const STEP: std::ffi::c_int = 512;
 
-/// How often a server logs how far a copy is.
+/// Interval between log lines about the progress of a copy.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How far a copy is, in pages of the database.
+/// Progress of a copy, in pages of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Those that are copied.
+    /// Copied pages.
     pub pages: u64,
-    /// All that there are.
+    /// All pages.
     pub total: u64,
 }
 
-/// Logs how far a copy is: not each step, but every few seconds, and its end.
+/// Logs the progress of a copy: not each step, but every few seconds, and its end.
 pub struct CopyLog {
     start: Instant,
     logged: Instant,
@@ -71,8 +71,8 @@ impl CopyLog {
 pub struct Copies(Mutex<()>);
 
 impl Copies {
-    /// Copies what a reader sees into a file without a name: it is gone with the last handle, whatever happens to the process.
-    /// `report` hears of each step.
+    /// Copies the state that a reader sees into an unlinked file: it is gone with the last handle, whatever
+    /// happens to the process. `report` is called at each step.
     pub fn copy(
         &self,
         source: &Connection,
@@ -91,12 +91,12 @@ impl Copies {
     }
 }
 
-/// Removes what a process left behind that ended during a copy.
+/// Removes the copy that a process left behind which ended during it.
 pub fn clean(database: &Path) {
     let _ = fs::remove_file(scratch_path(database));
 }
 
-/// Copies the database of a server that does not run; says so where one does. `report` hears of each step.
+/// Copies the database of a server that is not running; fails if one is. `report` is called at each step.
 pub fn of_file(database: &Path, report: impl FnMut(Copied)) -> Result<Snapshot, Error> {
     let name = database.display().to_string();
     if !database.exists() {
@@ -111,7 +111,7 @@ fn scratch_path(database: &Path) -> PathBuf {
     private::beside(database, "-backup")
 }
 
-/// The file that a copy is written to, without a name once this is dropped.
+/// The file that a copy is written to; unlinked when this is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -136,7 +136,7 @@ fn copy(source: &Connection, to: &Path, mut report: impl FnMut(Copied)) -> Resul
     let schema = snapshot.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(unavailable)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut target = Connection::open_with_flags(to, flags).map_err(unavailable)?;
-    // Nobody reads the copy before it is complete, and nobody keeps one that is not.
+    // An incomplete copy is never read and never kept.
     target.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(())).map_err(unavailable)?;
     target.pragma_update(None, "synchronous", "OFF").map_err(unavailable)?;
     let backup = Backup::new(&snapshot, &mut target).map_err(unavailable)?;
@@ -149,7 +149,7 @@ fn copy(source: &Connection, to: &Path, mut report: impl FnMut(Copied)) -> Resul
             StepResult::Done => break,
             StepResult::More => {}
             other => {
-                return Err(Error::Unavailable { reason: format!("the copy cannot go on ({other:?})") });
+                return Err(Error::Unavailable { reason: format!("the copy cannot continue ({other:?})") });
             }
         }
     }

@@ -18,7 +18,7 @@ pub fn compact(connection: &mut Connection, through: Revision, limit: u64) -> Re
     let mark = through.max(clock.compacted);
     let swept =
         tx.query_row("SELECT swept FROM clock", [], |row| row.get::<_, i64>(0)).map_err(unavailable)?;
-    // By changes and not by numbers, of which an advanced clock skips many.
+    // By changes and not by revisions, of which an advanced clock skips many.
     let next = tx
         .prepare_cached(
             "SELECT revision FROM changes WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT 1 OFFSET ?3",
@@ -55,7 +55,7 @@ fn sweep(tx: &Tx<'_>, from: i64, to: i64) -> Result<i64, Error> {
         )
         .map_err(unavailable)?;
     let mut rows = scan.query([from, to]).map_err(unavailable)?;
-    // All are read before the first is deleted: a change of this range may be what a later one of it replaced.
+    // All are read before the first is deleted: a later change of this range may have replaced an earlier one.
     let mut replaced = Vec::new();
     let mut deletions = Vec::new();
     while let Some(row) = rows.next().map_err(unavailable)? {

@@ -1,4 +1,4 @@
-//! What SQLite says, in the store's words.
+//! SQLite's errors as the store's.
 
 use rusqlite::ErrorCode;
 

@@ -23,17 +23,19 @@ use crate::types::Error;
 /// Connections for look-ups. They are held for microseconds, so two are enough for many cores.
 const LOOKERS: usize = 2;
 
-/// How long a reader waits for the others of this process; only a restart of the write-ahead log ever takes noticeable time.
+/// Time that a connection waits for the others of this process; only a restart of the write-ahead log takes
+/// noticeable time.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// How long the writer waits for readers, when the write-ahead log should start over. It has nothing else to wait for.
+/// Time that the writer waits for readers when the write-ahead log should start over.
 const RESTART: Duration = Duration::from_millis(250);
 
-/// At so many times the checkpoint size the writer stops to let the write-ahead log start over.
+/// Multiple of the checkpoint size at which the writer stops to let the write-ahead log start over.
 const WAL_FACTOR: u32 = 8;
 
-/// The index of the write-ahead log lives in this process's memory, not in a mapped file beside the database: there a file
-/// that stops to take writes can end the process with SIGBUS, where it now fails a commit. SQLite locks out other processes as well.
+/// Keeps the index of the write-ahead log in this process's memory, not in a mapped file beside the database:
+/// if that file stops taking writes, the process would end with SIGBUS, where it now fails a commit. SQLite
+/// locks out other processes as well.
 #[cfg(unix)]
 const VFS: &str = "unix-excl";
 #[cfg(windows)]
@@ -65,7 +67,7 @@ struct Scanners {
 }
 
 impl Scanners {
-    /// One that nobody uses, or another one: most servers never read as much at once as they may.
+    /// An idle connection, or a new one: most servers never use as many as they may.
     fn take(&self) -> Result<Connection, Error> {
         let idle = held(&self.idle).pop();
         match idle {
@@ -89,13 +91,13 @@ impl FileDatabase {
         let is_new = length(&options.path) == 0;
         let mut writer = connect(options, OpenFlags::SQLITE_OPEN_CREATE)?;
         if is_new {
-            // Nobody has been told of it: the first commit that somebody hears of brings all of the log to the disk.
+            // No write was acknowledged yet: the first acknowledged commit brings all of the log to the disk.
             writer.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
         }
         schema::migrate(&mut writer, &name)?;
         writer.pragma_update(None, "synchronous", synchronous(options)).map_err(failed)?;
         writer.busy_timeout(RESTART).map_err(failed)?;
-        // Some of each are there from the start: files that take no writes any more take no new reader either.
+        // Some of each are opened at the start: files that take no writes any more take no new reader either.
         let lookers = (0..LOOKERS)
             .map(|_| Ok(Mutex::new(Some(connect_to_read(options)?))))
             .collect::<Result<Vec<_>, Error>>()?;
@@ -119,7 +121,7 @@ impl FileDatabase {
         })
     }
 
-    /// Runs a look-up here.
+    /// Runs a look-up in place.
     pub fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         let turn = self.next_looker.fetch_add(1, Ordering::Relaxed);
         let looker = held(&self.lookers[turn % self.lookers.len()]);
@@ -151,7 +153,7 @@ impl FileDatabase {
         let (answer, answered) = oneshot::channel();
         let lock = held(&self.lock).clone().ok_or_else(closed)?;
         let job: Job = Box::new(move |connection| {
-            // Whoever asked may be gone; the write has happened all the same.
+            // The caller may be dropped; the write has happened all the same.
             let _ = answer.send(work(connection).map_err(|error| lock.explain(error)));
         });
         let sender = held(&self.writer).clone().ok_or_else(closed)?;
@@ -160,7 +162,7 @@ impl FileDatabase {
         answered.await.map_err(|_| closed())?
     }
 
-    /// Makes the thread of this name panic at its next work. Says whether it runs.
+    /// Makes the thread of this name panic at its next work. Returns whether it runs.
     #[cfg(test)]
     pub fn inject_fault(&self, name: &str) -> bool {
         self.reporter.inject_fault(name)
@@ -181,7 +183,8 @@ impl FileDatabase {
         let idle = std::mem::take(&mut *held(&self.scanners.idle));
         let lock = held(&self.lock).take();
         let closing = blocking(move || {
-            // One connection after the other: the last one folds the log back, and two at a time would leave it to each other.
+            // One connection after the other: the last one folds the log back, and two at a time would leave
+            // it to each other.
             drop((lookers, idle));
             drop(writer);
             join(threads);
@@ -190,7 +193,7 @@ impl FileDatabase {
             Ok(())
         });
         if let Err(error) = closing.await {
-            tracing::warn!(%error, "closing the database");
+            tracing::warn!(%error, "cannot close the database cleanly");
         }
     }
 }
@@ -204,13 +207,13 @@ impl Drop for FileDatabase {
 }
 
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // A connection is whole also after a panic: an open transaction is rolled back when it is dropped.
+    // A connection is intact also after a panic: an open transaction is rolled back when it is dropped.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn join(threads: Vec<JoinHandle<()>>) {
     for thread in threads {
-        // The reporter has what there is to say of a panic.
+        // The reporter has the details of a panic.
         let _ = thread.join();
     }
 }
@@ -220,7 +223,7 @@ async fn blocking_with_permit<T: Send + 'static>(
     work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let permit = scanners.permits.acquire().await.map_err(|_| closed())?;
-    // The permit goes with the work, which runs on also when its caller is dropped.
+    // The permit belongs to the work, which also continues when its caller is dropped.
     permit.forget();
     let scanners = Arc::clone(&scanners);
     blocking(move || {
@@ -231,7 +234,7 @@ async fn blocking_with_permit<T: Send + 'static>(
     .await
 }
 
-/// A reader that goes back, with its permit, when the work ends in whatever way.
+/// A borrowed reader that is returned, with its permit, when the work ends in whatever way.
 struct Loan {
     connection: Option<Connection>,
     scanners: Arc<Scanners>,
@@ -249,8 +252,8 @@ impl Drop for Loan {
     }
 }
 
-/// SQLite takes a file that is missing or empty (for which it also takes one byte) for a new database, and throws the log of the
-/// old one away.
+/// Refuses a database that lost its file: SQLite takes one that is missing or empty (or has one byte) for a
+/// new database, and discards the log of the old one.
 fn not_lost(options: &FileOptions, name: &str) -> Result<(), Error> {
     if length(&options.path) <= 1 && length(&private::beside(&options.path, "-wal")) > 0 {
         return Err(Error::Open {
@@ -267,12 +270,13 @@ fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.len())
 }
 
-/// A connection to the database of a server that does not run: it neither makes nor migrates anything.
+/// A connection to the database of a server that is not running: it neither creates nor migrates anything.
 pub fn connect_alone(options: &FileOptions) -> Result<Connection, Error> {
     connect_to_read(options)
 }
 
-/// A connection that changes nothing, and the lock that keeps servers out meanwhile. Closing it leaves the write-ahead log.
+/// A read-only connection, and the lock that keeps servers out meanwhile. Closing it leaves the write-ahead
+/// log.
 pub fn connect_to_check(path: &Path) -> Result<(Connection, Lock), Error> {
     let name = path.display().to_string();
     if !path.exists() {
@@ -293,13 +297,13 @@ fn connect_to_read(options: &FileOptions) -> Result<Connection, Error> {
     Ok(reader)
 }
 
-/// Only the first connection may make the file: a later one that does not find it must not begin another.
+/// Only the first connection may create the file: a later one that does not find it must not begin another.
 fn connect(options: &FileOptions, create: OpenFlags) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
     let name = options.path.display().to_string();
     let failed = |error| open_failed(&name, &unavailable(error));
     let connection = Connection::open_with_flags_and_vfs(&options.path, flags, VFS).map_err(failed)?;
-    // SQLite opens a file that it may only read without a word, and would make a log beside it that nobody may write to either.
+    // SQLite opens a read-only file without an error, and would make a log beside it that is read-only, too.
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
         let reason = "the database file is read-only".to_owned();
         return Err(open_failed(&name, &Error::Unavailable { reason }));
@@ -312,7 +316,7 @@ fn configure(connection: Connection, options: &FileOptions) -> rusqlite::Result<
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "page_size", 4096)?;
     if length(&options.path) == 0 {
-        // There is nothing yet that a journal could bring back, and making one waits for the disk three times.
+        // There is nothing yet that a journal could restore, and making one waits for the disk three times.
         connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
     }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -347,7 +351,7 @@ fn start_threads(
     let writer = thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
         reporter.run(WRITER, || {
             if let Err(error) = wal.observe(&mut writer) {
-                tracing::warn!(%error, "the write-ahead log cannot be observed, it may grow");
+                tracing::warn!(%error, "cannot observe the write-ahead log; it may grow");
             }
             while let Ok(job) = queue.recv() {
                 reporter.fault_point(WRITER);
@@ -355,14 +359,15 @@ fn start_threads(
                 wal.tend(&writer, &request);
             }
         });
-        // The checkpointer ends with the request: after the writer's connection is closed, and after a panic was reported.
+        // The checkpointer ends with the request channel: after the writer's connection is closed, and after
+        // a panic was reported.
         drop(writer);
         drop(request);
     })?;
     Ok(vec![writer, checkpointer])
 }
 
-/// How long the write-ahead log is.
+/// Length of the write-ahead log.
 #[derive(Default)]
 struct Wal {
     /// Pages in the log.
@@ -384,7 +389,8 @@ impl Wal {
         }))
     }
 
-    /// After a commit: asks for a checkpoint when enough has come together, and waits for a new start when far too much has.
+    /// After a commit: requests a checkpoint when the log has grown enough, and waits for it to start over
+    /// when it has grown far too much.
     fn tend(&self, writer: &Connection, request: &SyncSender<()>) {
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < self.folded.load(Ordering::Relaxed) {
@@ -393,8 +399,8 @@ impl Wal {
         }
         let too_many = self.checkpoint_pages.saturating_mul(WAL_FACTOR);
         if pages >= self.restart_at.load(Ordering::Relaxed).max(too_many) {
-            // A checkpoint beside a busy writer never catches up with it, so now and then the writer has to wait. Where a long
-            // read holds it up, it goes on for a while before it waits again.
+            // A checkpoint beside a busy writer never catches up with it, so now and then the writer has to
+            // wait. If a long read holds it up, it goes on for a while before it waits again.
             let done = self.checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
             let restart_at = if done { 0 } else { pages.saturating_add(self.checkpoint_pages) };
             self.restart_at.store(restart_at, Ordering::Relaxed);
@@ -406,7 +412,7 @@ impl Wal {
         }
     }
 
-    /// Says whether nobody held it up.
+    /// Runs a checkpoint. Returns whether it was complete.
     fn checkpoint(&self, connection: &Connection, sql: &str) -> bool {
         // One at a time: SQLite refuses a second one instead of waiting for the first.
         let _turn = held(&self.turn);
@@ -417,8 +423,9 @@ impl Wal {
                 busy == 0
             }
             Err(error) => {
-                // The log only grows until a later one succeeds; a full disk also fails the writer, which says so.
-                tracing::warn!(%error, "checkpoint");
+                // The log only grows until a later one succeeds; a full disk also fails the writer, which
+                // reports it.
+                tracing::warn!(%error, "checkpoint failed; the write-ahead log grows until a later one succeeds");
                 false
             }
         }
@@ -431,7 +438,7 @@ fn serve_checkpoints(options: &FileOptions, requests: &Receiver<()>, wal: &Wal, 
         reporter.fault_point(CHECKPOINTER);
         if connection.is_none() {
             connection = connect(options, OpenFlags::empty())
-                .inspect_err(|error| tracing::warn!(%error, "no checkpoint is possible"))
+                .inspect_err(|error| tracing::warn!(%error, "cannot open a connection for checkpoints"))
                 .ok();
         }
         if let Some(connection) = &connection {

@@ -1,4 +1,5 @@
-//! Lists: candidates from the heads or from the index, merged with what was superseded since, filtered by attributes.
+//! Lists: candidates from the heads or from the index, merged with versions superseded since, filtered by
+//! attributes.
 
 use model::selector::{Requirement, Test};
 use model::{Revision, Uid};
@@ -7,7 +8,7 @@ use rusqlite::{Connection, Row, Rows, ToSql, params};
 use super::error::{corrupt, unavailable};
 use super::read::{attributes, bytes, clock, integer, offset, revision, text};
 use crate::listing::{
-    CAPS, Drive, PageBuilder, Start, Version, as_of, choose, indexable, key_of, merge, only_drive,
+    CAPS, Drive, ListedVersion, PageBuilder, Start, as_of, choose, indexable, key_of, merge, only_drive,
 };
 use crate::plan::target_letter;
 use crate::types::{Error, ListQuery, Page, Stored};
@@ -21,8 +22,8 @@ const HEADS_OF_NAMESPACE: &str = "
     SELECT namespace, name, revision FROM heads
     WHERE resource = ?1 AND namespace = ?2 AND name > ?3 ORDER BY name";
 
-/// Heads with a value of a label or field, in key order, behind a position. The join is crossed to keep SQLite from turning it
-/// around, which would lose the order.
+/// Heads with a value of a label or field, in key order, behind a position. CROSS JOIN keeps SQLite from
+/// reordering it, which would lose the order.
 const ENTRIES: &str = "
     SELECT e.namespace, e.name, h.revision FROM entries e
     CROSS JOIN heads h ON h.resource = e.resource AND h.namespace = e.namespace AND h.name = e.name
@@ -56,7 +57,7 @@ const HEAD: &str = "SELECT revision FROM heads WHERE resource = ?1 AND namespace
 
 const VERSION: &str = "SELECT attributes, uid, version_at, value FROM changes WHERE revision = ?1";
 
-/// All of the above, for the test that looks at their plans.
+/// All of the above, for the test of their query plans.
 #[cfg(test)]
 pub const STATEMENTS: &[&str] = &[
     HEADS,
@@ -109,7 +110,7 @@ fn total(connection: &Connection, query: &ListQuery) -> Result<u64, Error> {
     u64::try_from(count).map_err(|_| corrupt("a count of objects is negative"))
 }
 
-/// What the list is driven by: the requirement with the fewest entries, if any has few.
+/// The drive of the list: the requirement with the fewest entries, if any has few.
 pub fn drive<'a>(connection: &Connection, query: &'a ListQuery, start: &Start) -> Result<Drive<'a>, Error> {
     if let Some(drive) = only_drive(&query.selector) {
         return Ok(drive);
@@ -126,7 +127,7 @@ pub fn drive<'a>(connection: &Connection, query: &'a ListQuery, start: &Start) -
     Ok(choose(&counted))
 }
 
-/// How many entries a requirement has, at most `cap`.
+/// Number of entries of a requirement, at most `cap`.
 fn count(
     connection: &Connection,
     query: &ListQuery,
@@ -165,7 +166,8 @@ fn keys_by_entry(
     Ok(keys)
 }
 
-/// Calls `visit` with the condition and the parameters of each range of the index that holds matches, until it says `false`.
+/// Calls `visit` with the condition and the parameters of each range of the index that holds matches, until
+/// it returns `false`.
 fn each_range(
     query: &ListQuery,
     start: &Start,
@@ -174,7 +176,7 @@ fn each_range(
 ) -> Result<(), Error> {
     let (resource, target) = (query.resource.as_str(), target_letter(requirement.target));
     let Test::In(values) = &requirement.test else {
-        // Behind the key come all of its values, so a namespace does not narrow the range.
+        // All values of a key follow it, so a namespace does not narrow the range.
         visit("resource = ?1 AND target = ?2 AND key = ?3", &[&resource, &target, &requirement.key])?;
         return Ok(());
     };
@@ -222,7 +224,7 @@ fn collect_keys(rows: &mut Rows<'_>, start: &Start, keys: &mut Vec<(String, Stri
     Ok(())
 }
 
-/// What all ways of reading a page share.
+/// State that all ways of reading a page share.
 struct Reader<'a> {
     connection: &'a Connection,
     query: &'a ListQuery,
@@ -253,14 +255,14 @@ impl Reader<'_> {
                 lookup.query(params![self.query.resource.as_str(), namespace, name]).map_err(unavailable)?;
             let row = rows.next().map_err(unavailable)?;
             let revision = revision(row.ok_or_else(|| corrupt("an index entry has no head"))?, 0)?;
-            Ok(Version { namespace, name, revision })
+            Ok(ListedVersion { namespace, name, revision })
         });
         self.page(heads)
     }
 
     fn page(
         &self,
-        heads: impl Iterator<Item = Result<Version, Error>>,
+        heads: impl Iterator<Item = Result<ListedVersion, Error>>,
     ) -> Result<(PageBuilder, bool), Error> {
         if self.is_now {
             return self.fill(heads);
@@ -277,10 +279,10 @@ impl Reader<'_> {
         self.fill(merge(old_enough, versions(rows)))
     }
 
-    /// Takes matching versions until the page is full; says whether there is one more.
+    /// Takes matching versions until the page is full; returns whether there is one more.
     fn fill(
         &self,
-        versions: impl Iterator<Item = Result<Version, Error>>,
+        versions: impl Iterator<Item = Result<ListedVersion, Error>>,
     ) -> Result<(PageBuilder, bool), Error> {
         let mut page = PageBuilder::new(self.query.limit);
         let mut lookup = self.connection.prepare_cached(VERSION).map_err(unavailable)?;
@@ -313,12 +315,12 @@ impl Reader<'_> {
 }
 
 /// Rows of namespace, name, revision.
-fn versions(mut rows: Rows<'_>) -> impl Iterator<Item = Result<Version, Error>> {
+fn versions(mut rows: Rows<'_>) -> impl Iterator<Item = Result<ListedVersion, Error>> {
     std::iter::from_fn(move || {
         rows.next().map_err(unavailable).and_then(|row| row.map(version).transpose()).transpose()
     })
 }
 
-fn version(row: &Row<'_>) -> Result<Version, Error> {
-    Ok(Version { namespace: text(row, 0)?, name: text(row, 1)?, revision: revision(row, 2)? })
+fn version(row: &Row<'_>) -> Result<ListedVersion, Error> {
+    Ok(ListedVersion { namespace: text(row, 0)?, name: text(row, 1)?, revision: revision(row, 2)? })
 }

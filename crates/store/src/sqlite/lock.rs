@@ -1,4 +1,5 @@
-//! The file beside the database: it keeps other processes out, and tells why the disk takes no writes.
+//! The lock file beside the database: it keeps other processes out, and is used to find out why the disk
+//! refuses writes.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Seek, Write};
@@ -19,8 +20,8 @@ pub fn is_in_use(path: &Path) -> bool {
 }
 
 impl Lock {
-    /// Locks the database at `path`, which people know as `name`. The lock is on a file beside it, because SQLite has its own locks
-    /// on the database itself.
+    /// Locks the database at `path`, which messages call `name`. The lock is on a file beside it, because
+    /// SQLite has its own locks on the database itself.
     ///
     /// # Errors
     /// When another process has it, or the folder is missing or not writable.
@@ -41,7 +42,8 @@ impl Lock {
         }
     }
 
-    /// After a failed write: says what the disk says to a write of one byte, where SQLite says only that it failed.
+    /// After a failed write: adds the operating system's error for a write of one byte, where SQLite only
+    /// reports that it failed.
     pub(super) fn explain(&self, error: Error) -> Error {
         let Error::Unavailable { .. } = error else { return error };
         let reason = match self.probe() {

@@ -30,23 +30,23 @@ pub(crate) use self::file::connect_to_check;
 pub use self::lock::{Lock, is_in_use};
 pub use self::private::BESIDE;
 use crate::engine::{Bound, Changes, Committed, Engine, Snapshot, Sweep, Transaction};
-use crate::history::decide::Found;
+use crate::history::decide::ObservedHistory;
 use crate::types::{ClockState, Error, ListQuery, Page, Stored};
 
-/// How to use a database file.
+/// Options of a database file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FileOptions {
-    /// Where it is. It is made if it is not there; its folder has to be.
+    /// Its path. The file is created if it is missing; its folder has to exist.
     pub path: PathBuf,
-    /// What an acknowledged write survives.
+    /// Faults that an acknowledged write survives.
     pub durability: Durability,
-    /// How many bytes of the file readers map into memory instead of copying pages; 0 for none.
+    /// Bytes of the file that readers map into memory instead of copying pages; 0 for none.
     pub mmap_bytes: u64,
-    /// How many lists and log reads run at once.
+    /// Number of concurrent lists and log reads.
     pub readers: usize,
-    /// The write-ahead log is folded back into the file, beside the writer, each time it has grown by so many pages of 4 KiB. At
-    /// eight times as many the writer waits until it starts over.
+    /// The write-ahead log is folded back into the file, beside the writer, each time it has grown by this
+    /// many pages of 4 KiB. At eight times as many the writer waits until it starts over.
     pub checkpoint_pages: u32,
 }
 
@@ -63,22 +63,22 @@ impl FileOptions {
     }
 }
 
-/// What an acknowledged write survives.
+/// Faults that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the process and the loss of power: each commit waits for the disk.
     Full,
-    /// The end of the process; the loss of power may take the last commits, never the database's consistency.
+    /// The end of the process; a loss of power may undo the last commits, never the database's consistency.
     Process,
 }
 
 /// An embedded database.
 pub struct Sqlite {
     backend: Backend,
-    /// Rings when the clock was advanced: no commit told the store of it.
+    /// Rings when the clock was advanced: no commit notified the store of it.
     advanced: Notify,
     epoch: AtomicU64,
-    /// How often an advance of the clock has begun. It moves before the advanced clock can be read.
+    /// Number of advances of the clock that have begun. It is raised before the advanced clock can be read.
     advances: Arc<AtomicU64>,
 }
 
@@ -97,15 +97,21 @@ impl Sqlite {
         Self { backend, advanced: Notify::new(), epoch: AtomicU64::new(0), advances: Arc::default() }
     }
 
-    /// How often an advance of the clock has begun. A state that was read is of no later incarnation than the one of this count, if
-    /// the count is the same afterwards.
+    /// Number of advances of the clock that have begun. A state that was read belongs to no later incarnation
+    /// than the one of this count, if the count is the same afterwards.
     pub(crate) fn advances(&self) -> u64 {
         self.advances.load(Ordering::SeqCst)
     }
 
-    /// The history as the database has it, with the change at a revision.
-    pub(crate) fn history(&self, record: Option<Revision>) -> Result<Found, Error> {
-        self.backend.look(|connection| read::history(connection, record))
+    /// The history as the database has it, with the change at a revision, and the number of advances that it includes. The writer
+    /// reads both: a reader beside it could count an advance that has begun, and still see the history from before it.
+    pub(crate) async fn history(&self, record: Option<Revision>) -> Result<(u64, ObservedHistory), Error> {
+        let begun = Arc::clone(&self.advances);
+        let look = move |connection: &mut Connection| {
+            let found = read::history(connection, record)?;
+            Ok((begun.load(Ordering::SeqCst), found))
+        };
+        self.backend.write(1, look).await
     }
 
     /// As [`Engine::commit`], unless the clock has been advanced more often: then nothing happens.
@@ -122,10 +128,14 @@ impl Sqlite {
         self.backend.write(writes, commit).await
     }
 
-    /// As [`Engine::advance`], but only from one incarnation: `None` where the database is at another one.
-    pub(crate) async fn advance_from(&self, from: String, to: Revision) -> Result<Option<Found>, Error> {
+    /// As [`Engine::advance`], but only from one incarnation: `None` if the database is at another one.
+    pub(crate) async fn advance_from(
+        &self,
+        from: String,
+        to: Revision,
+    ) -> Result<Option<ObservedHistory>, Error> {
         let begun = Arc::clone(&self.advances);
-        // There is one writer: nobody comes between these statements.
+        // There is one writer: no other statement comes between these.
         let advance = move |connection: &mut Connection| {
             if read::incarnation(connection)? != from {
                 return Ok(None);

@@ -1,4 +1,4 @@
-//! File modes: the database and every file beside it belong to the owner alone.
+//! File modes: the database and every file beside it are accessible to the owner alone.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -10,9 +10,10 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 /// Files that SQLite makes beside a database.
 pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Makes the database file where it is missing, with mode 0600 from the start whatever the umask is, and takes the rights of group and
-/// others away from files that an older version or a copy left wider. It has to run before SQLite opens the database: SQLite gives
-/// the write-ahead log the mode of the database, and closing another descriptor of the file would drop SQLite's locks.
+/// Creates the database file if it is missing, with mode 0600 from the start whatever the umask is, and
+/// removes the permissions of group and others from files that an older version or a copy left wider. It has
+/// to run before SQLite opens the database: SQLite gives the write-ahead log the mode of the database, and
+/// closing another descriptor of the file would drop SQLite's locks.
 pub fn prepare(database: &Path) -> io::Result<()> {
     if !database.exists() {
         open(database)?;
@@ -24,7 +25,7 @@ pub fn prepare(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file to write, made with mode 0600 where it is missing.
+/// Opens a file for writing, created with mode 0600 if it is missing.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
@@ -40,7 +41,7 @@ pub fn beside(database: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// Takes the rights of group and others away. A file of another owner stays as it is, which the log says.
+/// Removes the permissions of group and others. A file of another owner stays as it is, with a log message.
 pub fn restrict(path: &Path) {
     let Ok(found) = fs::metadata(path) else { return };
     let Some(narrow) = narrowed(&found.permissions()) else { return };
@@ -54,7 +55,7 @@ pub fn restrict(path: &Path) {
     }
 }
 
-/// The same rights for the owner and none for others, where others have any.
+/// The same permissions for the owner and none for others, if others have any.
 #[cfg(unix)]
 fn narrowed(permissions: &Permissions) -> Option<Permissions> {
     let mode = permissions.mode();

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::{corrupt, unavailable};
 use crate::engine::{Bound, Changes};
-use crate::history::decide::{Found, Identity, Record};
+use crate::history::decide::{Identity, ObservedHistory, Record};
 use crate::listing::{as_of, not_compacted};
 use crate::types::{Action, Change, ClockState, Error, Stored};
 
@@ -39,11 +39,11 @@ const LOG_OF_RESOURCE: &str = "
     FROM changes c LEFT JOIN changes p ON p.revision = c.previous
     WHERE c.resource = ?3 AND c.revision > ?1 ORDER BY c.revision LIMIT ?2";
 
-/// All of the above, for the test that looks at their plans.
+/// All of the above, for the test of their query plans.
 #[cfg(test)]
 pub const STATEMENTS: &[&str] = &[CLOCK, INCARNATION, RECORD, HEAD, SUPERSEDED, LOG, LOG_OF_RESOURCE];
 
-/// A revision as SQLite keeps it. No stored revision is beyond its range, so a greater one may as well be the greatest.
+/// A revision as SQLite keeps it. No stored revision is beyond its range, so a greater one is clamped.
 pub fn integer(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX)
 }
@@ -78,7 +78,7 @@ pub fn attributes(row: &Row<'_>, column: usize) -> Result<Attributes, Error> {
     }
 }
 
-/// A column that holds a place in a value.
+/// A column that holds an offset into a value.
 pub fn offset(row: &Row<'_>, column: usize) -> Result<usize, Error> {
     let number: i64 = row.get(column).map_err(unavailable)?;
     usize::try_from(number).map_err(|_| corrupt("the place of a revision is negative"))
@@ -98,11 +98,12 @@ pub fn incarnation(connection: &Connection) -> Result<String, Error> {
     statement.query_row([], |row| row.get(0)).map_err(unavailable)
 }
 
-/// The clock, the incarnation, and the change at a revision, in one state. A file does not tell where it lives.
-pub fn history(connection: &Connection, record: Option<Revision>) -> Result<Found, Error> {
+/// The clock, the incarnation, and the change at a revision, in one state. A file has no identity of its
+/// place.
+pub fn history(connection: &Connection, record: Option<Revision>) -> Result<ObservedHistory, Error> {
     let snapshot = connection.unchecked_transaction().map_err(unavailable)?;
     let home = Identity::default();
-    Ok(Found {
+    Ok(ObservedHistory {
         identity: home,
         stamped: home,
         incarnation: incarnation(&snapshot)?,
@@ -125,7 +126,7 @@ fn recorded(connection: &Connection, at: Revision) -> Result<Option<Record>, Err
     }
 }
 
-/// One object, as of now or then.
+/// One object, as of now or of a revision.
 pub fn get(connection: &Connection, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
     let Some(at) = at else { return head(connection, key) };
     let snapshot = connection.unchecked_transaction().map_err(unavailable)?;

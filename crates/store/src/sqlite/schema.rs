@@ -1,17 +1,18 @@
-//! The tables, as numbered steps: a database of an older version is brought forward, one of a newer version is refused.
+//! The tables, as numbered migrations: a database of an older version is migrated, one of a newer version is
+//! refused.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::{open_failed, unavailable};
 use crate::types::Error;
 
-/// Marks a file as ours ("Orlp"), so that no other program's database is ever migrated.
+/// Marks a file as this program's ("Orlp"), so that no other program's database is ever migrated.
 const APPLICATION_ID: i32 = 0x4f72_6c70;
 
 /// Step `n` brings version `n` to version `n + 1`. A step that was released is never changed.
 const STEPS: &[&str] = &[
-    // The clock starts at 1: to a Kubernetes client resourceVersion 0 means "any".
-    // A change holds its value last, so that a reader who only looks at attributes never touches the pages of the value.
+    // The clock starts at 1: to a Kubernetes client resourceVersion 0 means "any". A change holds its value
+    // last, so that a read of the attributes alone never touches the pages of the value.
     "
     CREATE TABLE clock (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -65,7 +66,8 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (resource, namespace)
     ) STRICT, WITHOUT ROWID;
     ",
-    // Bytes of values and attributes that became history, and of those that were swept: the difference is what is kept of it.
+    // Bytes of values and attributes that became history, and of those that were swept: the difference is the
+    // present size.
     "
     ALTER TABLE clock ADD COLUMN kept_bytes INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE clock ADD COLUMN swept_bytes INTEGER NOT NULL DEFAULT 0;
@@ -77,14 +79,15 @@ const STEPS: &[&str] = &[
         FROM changes c WHERE c.revision > clock.swept AND c.action = 3
     );
     ",
-    // The incarnation of the history is another one after each advance of the clock: a server that finds a changed one lists again.
+    // The incarnation of the history changes with each advance of the clock: a server that finds another one
+    // lists again.
     "
     ALTER TABLE clock ADD COLUMN incarnation TEXT NOT NULL DEFAULT '';
     UPDATE clock SET incarnation = lower(hex(randomblob(16)));
     ",
 ];
 
-/// Brings a database to the version that this program speaks.
+/// Migrates a database to the version of this program.
 pub fn migrate(connection: &mut Connection, name: &str) -> Result<(), Error> {
     let failed = |error: rusqlite::Error| open_failed(name, &unavailable(error));
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -100,7 +103,7 @@ pub fn migrate(connection: &mut Connection, name: &str) -> Result<(), Error> {
     tx.commit().map_err(failed)
 }
 
-/// Refuses a database that is not of the version that this program speaks, and changes nothing.
+/// Refuses a database that does not have the version of this program, and changes nothing.
 pub fn check(connection: &Connection, name: &str) -> Result<(), Error> {
     if missing(connection, name)?.is_empty() {
         return Ok(());
@@ -110,7 +113,7 @@ pub fn check(connection: &Connection, name: &str) -> Result<(), Error> {
     Err(Error::Open { reason })
 }
 
-/// The steps that a database lacks.
+/// The migrations that a database lacks.
 fn missing(connection: &Connection, name: &str) -> Result<&'static [&'static str], Error> {
     let failed = |error: rusqlite::Error| open_failed(name, &unavailable(error));
     let pragma = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -143,7 +146,7 @@ mod tests {
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    /// A database as the program that knew only the first `version` steps left it.
+    /// A database as the program that knew only the first `version` migrations left it.
     fn of_version(version: usize) -> Connection {
         let connection = Connection::open_in_memory().unwrap();
         for step in &STEPS[..version] {
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_with_what_to_do() {
+    fn a_newer_version_is_refused_with_a_remedy() {
         let mut newer = of_version(STEPS.len());
         newer.pragma_update(None, "user_version", (STEPS.len() + 1).to_string()).unwrap();
         let error = migrate(&mut newer, "state.db").unwrap_err();

@@ -1,4 +1,4 @@
-//! What only the file engine does: locks, faults, the write-ahead log, query plans.
+//! Cases of the file engine alone: locks, faults, the write-ahead log, query plans.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ async fn store(engine: &Arc<Sqlite>) -> Store {
     Store::open(engine.clone(), options, &Metrics::unregistered()).await.unwrap()
 }
 
-/// Tells the writer's connection something.
+/// Sets a pragma of the writer's connection.
 async fn tell(engine: &Sqlite, pragma: &'static str, value: i64) {
     let told = engine.backend.write(1, move |connection| {
         connection.pragma_update_and_check(None, pragma, value, |_| Ok(())).or(Ok(()))
@@ -77,7 +77,7 @@ async fn a_full_disk_is_unavailable_until_there_is_room_again() {
     let engine = Arc::new(Sqlite::open(&options).unwrap());
     let store = store(&engine).await;
     store.write(vec![object("ns/a").create()]).await.unwrap();
-    // SQLite sets the limit to the size that the file has, if that is larger.
+    // SQLite raises the limit to the present size of the file, if that is larger.
     tell(&engine, "max_page_count", 1).await;
     let large = object("ns/b").data("x".repeat(1 << 20)).create();
     let refused = store.write(vec![large.clone()]).await.unwrap_err();
@@ -129,7 +129,7 @@ async fn lists_run_beside_each_other_and_wait_for_a_free_reader() {
         let query = selected(vec![label_is("k", if n % 2 == 0 { "v" } else { "w" })]);
         lists.spawn(async move { store.list(&query).await.unwrap().items.len() });
         if n % 10 == 0 {
-            // One that is given up gives its reader back too.
+            // A read that is dropped returns its reader too.
             let query = all();
             let list = store_list(&engine, query);
             drop(list);
@@ -162,7 +162,7 @@ async fn statements_are_planned_once_whatever_is_bound() {
     engine.backend.write(1, replanned).await.unwrap();
 }
 
-/// The plans of the statements that must never read more than they give.
+/// The plans of the statements that must never read more than they return.
 #[tokio::test]
 async fn no_list_and_no_watch_scans_or_sorts_a_table() {
     let engine = Sqlite::in_memory().unwrap();

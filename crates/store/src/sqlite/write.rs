@@ -9,7 +9,9 @@ use rusqlite::{Connection, Transaction as Tx, TransactionBehavior, params};
 use super::error::{corrupt, unavailable};
 use super::read::{attributes, bytes, clock, integer, revision, text};
 use crate::engine::{Committed, Transaction};
-use crate::plan::{CountMove, Entry, Head, HeadMove, Plan, Superseded, Wanted, plan, target_letter, wanted};
+use crate::plan::{
+    BatchPlan, CountMove, Entry, Head, HeadMove, Superseded, Wanted, plan, target_letter, wanted,
+};
 use crate::types::{ClockState, Error};
 
 /// Commits a batch.
@@ -68,7 +70,7 @@ fn load(tx: &Tx<'_>, wanted: &[Wanted<'_>]) -> Result<HashMap<ObjectKey, Head>, 
     Ok(heads)
 }
 
-fn apply(tx: &Tx<'_>, plan: &Plan, at: i64) -> Result<(), Error> {
+fn apply(tx: &Tx<'_>, plan: &BatchPlan, at: i64) -> Result<(), Error> {
     append(tx, plan, at)
         .and_then(|()| keep(tx, plan))
         .and_then(|()| move_heads(tx, plan))
@@ -85,7 +87,7 @@ fn apply(tx: &Tx<'_>, plan: &Plan, at: i64) -> Result<(), Error> {
     if ticked == 1 { Ok(()) } else { Err(corrupt("the clock is not one row")) }
 }
 
-fn append(tx: &Tx<'_>, plan: &Plan, at: i64) -> rusqlite::Result<()> {
+fn append(tx: &Tx<'_>, plan: &BatchPlan, at: i64) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
         "INSERT INTO changes
          (revision, resource, namespace, name, uid, action, previous, at, attributes, version_at, value)
@@ -109,7 +111,7 @@ fn append(tx: &Tx<'_>, plan: &Plan, at: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn keep(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+fn keep(tx: &Tx<'_>, plan: &BatchPlan) -> rusqlite::Result<()> {
     let mut keep = tx.prepare_cached(
         "INSERT INTO history (resource, namespace, name, revision, superseded_by) VALUES (?, ?, ?, ?, ?)",
     )?;
@@ -120,7 +122,7 @@ fn keep(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn move_heads(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+fn move_heads(tx: &Tx<'_>, plan: &BatchPlan) -> rusqlite::Result<()> {
     let mut set = tx.prepare_cached(
         "INSERT INTO heads (resource, namespace, name, revision) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (resource, namespace, name) DO UPDATE SET revision = excluded.revision",
@@ -137,7 +139,7 @@ fn move_heads(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn index(tx: &Tx<'_>, plan: &Plan) -> rusqlite::Result<()> {
+fn index(tx: &Tx<'_>, plan: &BatchPlan) -> rusqlite::Result<()> {
     let mut remove = tx.prepare_cached(
         "DELETE FROM entries WHERE resource = ?1 AND target = ?2 AND key = ?3 AND value = ?4
          AND namespace = ?5 AND name = ?6",

@@ -1,4 +1,4 @@
-//! Several stores on one database, and databases that fail, with an engine that does as it is told.
+//! Several stores on one database, and databases that fail, with a scripted engine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use crate::conformance::kit::*;
 use crate::engine::{Bound, Changes, Committed, Sweep, Transaction};
 use crate::{EventKind, Sqlite};
 
-/// One of several servers on a shared database: it hears of the others when its bell is rung.
+/// One of several servers on a shared database: it learns of the others' commits when its bell is rung.
 struct Server {
     database: Arc<Sqlite>,
     bell: Notify,
@@ -48,7 +48,7 @@ impl Engine for Server {
     }
 
     async fn get(&self, key: &ObjectKey, at: Option<Revision>) -> Result<Option<Stored>, Error> {
-        // As if it came over a network: whoever waits for it may be dropped.
+        // As if it came over a network: the waiting caller may be dropped.
         tokio::task::yield_now().await;
         self.database.get(key, at).await
     }
@@ -72,7 +72,7 @@ impl Engine for Server {
     }
 
     fn epoch(&self) -> u64 {
-        // The compaction mark alone says that the clock was advanced.
+        // The compaction mark alone shows that the clock was advanced.
         0
     }
 
@@ -117,7 +117,7 @@ async fn names(watch: &mut Watch, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_written_during_a_hold_waits_and_shares_a_commit() {
+async fn writes_during_a_hold_wait_and_share_a_commit() {
     let metrics = Metrics::unregistered();
     let options = Options { compaction: None, ..Options::default() };
     let store = Store::open(database(), options, &metrics).await.unwrap();
@@ -166,7 +166,7 @@ async fn changes_of_another_server_come_with_the_bell() {
 }
 
 #[tokio::test]
-async fn a_commit_here_brings_what_others_committed_before_it_though_no_bell_rang() {
+async fn a_commit_brings_earlier_commits_of_other_servers_though_no_bell_rang() {
     let database = database();
     let (ours, theirs) = (Server::on(&database).store().await, Server::on(&database).store().await);
     let mut watch = ours.watch(everything(), Revision(1)).await.unwrap();
@@ -230,10 +230,10 @@ async fn a_next_that_is_dropped_while_it_loads_a_last_version_loses_nothing() {
     store.write(vec![selected.create(), object("ns/a").put()]).await.unwrap();
     let mut other = store.watch(everything(), Revision(1)).await.unwrap();
     next(&mut other, 2).await;
-    // Both changes are there, so the only thing to wait for is the last version.
+    // Both changes are there, so the watch only waits for the last version.
     assert!(futures::poll!(Box::pin(watch.next())).is_pending());
     assert_eq!(watch.position(), Revision(1));
-    let seen: Vec<Seen> = next(&mut watch, 2).await.iter().map(seen).collect();
+    let seen: Vec<EventSummary> = next(&mut watch, 2).await.iter().map(seen).collect();
     assert_eq!(seen, [added("a", "selected"), deleted("a", "selected")]);
 }
 
@@ -274,7 +274,7 @@ async fn the_last_clone_of_a_store_ends_its_watches() {
 }
 
 #[tokio::test]
-async fn metrics_say_what_happened() {
+async fn metrics_count_commits_and_watches() {
     let mut registry = prometheus_client::registry::Registry::default();
     let metrics = Metrics::new(&mut registry);
     let options = Options { compaction: None, ..Options::default() };

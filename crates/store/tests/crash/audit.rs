@@ -1,4 +1,4 @@
-//! Whether a store agrees with itself: objects, counts, indexes, older revisions and the log.
+//! Consistency of a store: objects, counts, indexes, older revisions and the log agree.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use store::{EventKind, ListQuery, Store};
 
 use crate::objects::{SHADES, TIERS, Version, all, attributes, everything, key, path};
 
-/// What a store holds.
+/// Content of a store.
 #[derive(Debug)]
 pub struct Audit {
     /// The newest revision.
@@ -19,7 +19,7 @@ pub struct Audit {
     pub heads: BTreeMap<String, Version>,
 }
 
-/// Reads everything in every way there is. Nobody may write meanwhile.
+/// Reads everything in every way. There must be no concurrent writes.
 pub async fn audit(store: &Store) -> Audit {
     let clock = store.clock().await.expect("the clock is readable");
     let heads = listed(store, &all()).await;
@@ -77,7 +77,7 @@ async fn indexes(store: &Store, heads: &BTreeMap<String, Version>) {
     }
 }
 
-/// The oldest state that is kept, and every change since, lead to the objects of now.
+/// The oldest kept state and every change since lead to the present objects.
 async fn log(store: &Store, from: Revision, to: Revision, heads: &BTreeMap<String, Version>) {
     let mut state = listed(store, &ListQuery { at: Some(from), ..all() }).await;
     let middle = Revision(from.0.midpoint(to.0));

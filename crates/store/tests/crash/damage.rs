@@ -1,4 +1,5 @@
-//! Databases that cannot be opened, or hold damaged pages: a sentence that says what to do, or an error, never a panic.
+//! Databases that cannot be opened, or hold damaged pages: each gives a message with a remedy, or an error,
+//! never a panic.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write as _};
@@ -30,7 +31,7 @@ pub async fn make(folder: &Path) -> FileOptions {
     options
 }
 
-/// The sentence with which a database is refused.
+/// The message with which a database is refused.
 pub fn refusal(options: &FileOptions, what: &str) -> String {
     let reason = match Sqlite::open(options).err() {
         Some(Error::Open { reason }) => reason,
@@ -46,7 +47,7 @@ fn is_refused(options: &FileOptions, what: &str, advice: &str) {
     assert!(reason.contains(advice), "{what}: {reason:?} does not say {advice:?}");
 }
 
-/// What is no database of ours.
+/// Files that are no database of this program.
 pub fn foreign_files() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let options = file(folder.path());
@@ -64,7 +65,7 @@ pub fn foreign_files() {
     is_refused(&file(&folder.path().join("none")), "no folder", "its folder has to exist");
 }
 
-/// What another program or a newer version of this one wrote.
+/// Databases of another program or of a newer version of this one.
 pub async fn other_programs() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let options = make(folder.path()).await;
@@ -90,7 +91,7 @@ fn files_of(options: &FileOptions) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("the folder is readable").path()).collect()
 }
 
-/// A database that lost its end.
+/// Databases that lost their end.
 pub async fn truncated_files() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let options = make(folder.path()).await;
@@ -108,7 +109,7 @@ pub async fn truncated_files() {
     store.close().await;
 }
 
-/// A database that lost everything but its write-ahead log, which SQLite would throw away.
+/// Databases that lost everything but their write-ahead log, which SQLite would discard.
 pub async fn lost_files() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let options = file(folder.path());
@@ -131,7 +132,7 @@ pub async fn lost_files() {
     open(&options).await.expect("an empty file is a new database").close().await;
 }
 
-/// A database with one damaged page, for each of its pages: every answer is right, or an error.
+/// Databases with one damaged page, for each of their pages: every answer is right, or an error.
 pub async fn damaged_pages() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let options = make(folder.path()).await;
@@ -140,7 +141,7 @@ pub async fn damaged_pages() {
     let (mut refused, mut noticed) = (0, 0);
     for page in 0..whole.len() as u64 / PAGE {
         fs::write(&options.path, &whole).expect("the folder is ours");
-        // What could not be folded back into the damaged file before.
+        // The part that could not be folded back into the damaged file before.
         let _ = fs::remove_file(folder.path().join("state.db-wal"));
         let garbage: Vec<u8> = (0..PAGE).map(|_| dice.roll(256) as u8).collect();
         let mut database = OpenOptions::new().write(true).open(&options.path).expect("it is ours");
@@ -159,7 +160,7 @@ pub async fn damaged_pages() {
     assert!(refused > 0 && noticed > 20, "{refused} refused, {noticed} noticed");
 }
 
-/// Uses everything there is. Says whether anything was found to be damaged.
+/// Makes every kind of call. Returns whether one reported damage.
 async fn use_damaged(store: &Store) -> bool {
     let mut errors = Vec::new();
     errors.extend(store.list(&all()).await.err());
@@ -181,7 +182,7 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Corrupt { .. })
 }
 
-/// A folder or file that may not be written to, and then may again.
+/// A folder or file that becomes read-only, and writable again.
 pub async fn read_only(fault: Fault, folder: &Path) {
     if fault == Fault::Full {
         read_only_by_mount(folder).await;

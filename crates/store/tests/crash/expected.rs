@@ -1,4 +1,5 @@
-//! What a database has to hold after a kill: everything that was acknowledged, and perhaps what was under way.
+//! Expected content of a database after a kill: everything that was acknowledged, and perhaps the pending
+//! writes.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +11,13 @@ use crate::objects::Version;
 /// The one object that all writers update. Its seed counts the updates.
 pub const COUNTER: &str = "shared/counter";
 
-/// The test's own account of a database.
+/// The test's own record of a database.
 #[derive(Debug)]
 pub struct Expected {
     heads: BTreeMap<String, Version>,
-    /// What each writer tried and had no answer to. No two of them touch the same object, but for the counter.
+    /// Pending operations of each writer. No two of them touch the same object, but for the counter.
     pending: BTreeMap<usize, Vec<Op>>,
-    /// Every count that was written to the counter, with its revision where the test knows it.
+    /// Every count that was written to the counter, with its revision if the test knows it.
     counted: BTreeMap<u64, Option<u64>>,
     /// The clock at the last audit.
     clock: u64,
@@ -25,11 +26,11 @@ pub struct Expected {
     /// The newest mark that was acknowledged, and the newest that was tried.
     compacted: u64,
     compaction_tried: u64,
-    /// How much it has seen in all.
+    /// Totals of the run.
     pub tally: Tally,
 }
 
-/// How much a run has covered.
+/// Coverage of a run.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Acknowledged transactions.
@@ -63,7 +64,7 @@ impl Default for Expected {
 }
 
 impl Expected {
-    /// Takes note of what a writer says while it writes.
+    /// Records a line of a writer.
     pub fn note(&mut self, line: Line) {
         match line {
             Line::Try { writer, ops } => {
@@ -130,7 +131,7 @@ impl Expected {
         }
     }
 
-    /// Compares with what a new process found, and takes what had been under way as happened or not.
+    /// Compares with the content that a new process found, and settles the pending operations as done or not.
     pub fn compare(&mut self, audit: &Audit) {
         let newest = self.acknowledged.last().copied().unwrap_or(self.clock);
         assert!(audit.current >= newest, "the clock went back from {newest} to {}", audit.current);
@@ -153,7 +154,7 @@ impl Expected {
         self.tally.audits += 1;
     }
 
-    /// Every count up to the last one was written once: by a write that was acknowledged, or by one that was under way.
+    /// Every count up to the last one was written once: by an acknowledged write or by a pending one.
     fn settle_counter(&mut self, audit: &Audit) -> usize {
         let Some(found) = audit.heads.get(COUNTER) else {
             assert_eq!(self.heads.get(COUNTER), None, "the counter is gone");
@@ -179,7 +180,7 @@ impl Expected {
         arrived
     }
 
-    /// A transaction that was under way happened as a whole, or not at all. Says how many writes happened.
+    /// A pending transaction happened as a whole, or not at all. Returns the number of writes that happened.
     fn settle(&mut self, ops: &[Op], audit: &Audit) -> usize {
         let happened: BTreeSet<bool> = ops.iter().map(|op| self.happened(op, audit)).collect();
         assert_eq!(happened.len(), 1, "only a part of {ops:?} happened");
@@ -231,7 +232,7 @@ impl Expected {
         true
     }
 
-    /// Takes over a version whose acknowledgement never came.
+    /// Records a version whose acknowledgement never came.
     fn expect_new(&mut self, path: &str, found: &Version) {
         let fresh = found.revision > self.clock && !self.acknowledged.contains(&found.revision);
         assert!(fresh, "{path} is at {}, which another write got", found.revision);

@@ -1,6 +1,7 @@
-//! Faults of the disk that strike while a store is open, and go away again.
+//! Disk faults that strike while a store is open, and are lifted again.
 //!
-//! Each runs in a process of its own: with private mounts, which end with it, or with limits that are its own.
+//! Each runs in a process of its own: with private mounts, which end with it, or with limits that are its
+//! own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -12,33 +13,33 @@ use crate::process::again;
 const FAULT: &str = "ORLOP_CRASH_FAULT";
 const FOLDER: &str = "ORLOP_CRASH_FOLDER";
 
-/// Ways to have private mounts: as root, or as the root of a user namespace.
+/// Ways to get private mounts: as root, or as the root of a user namespace.
 const PRIVATE_MOUNTS: [&[&str]; 2] =
     [&["unshare", "--mount"], &["unshare", "--user", "--map-root-user", "--mount"]];
 
-/// Takes from root what makes permissions mean nothing to it.
+/// Drops root's capabilities that override permissions.
 const WITHOUT_OVERRIDE: &[&str] = &[
     "setpriv",
     "--bounding-set=-dac_override,-dac_read_search",
     "--inh-caps=-dac_override,-dac_read_search",
 ];
 
-/// What happens to the disk.
+/// Kinds of disk faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A small file system has no room left.
     Full,
-    /// The files take no more writes, as on a file system that the kernel made read-only. (It refuses to remount one read-only by
-    /// hand while a file on it is open for writing.)
+    /// The files take no more writes, as on a file system that the kernel made read-only. (It refuses to
+    /// remount one read-only by hand while a file on it is open for writing.)
     Frozen,
-    /// Files may not grow: what anybody can do to their own process.
+    /// Files may not grow: a limit that every user can set for their own process.
     Limited,
 }
 
 impl Fault {
     const ALL: [Self; 3] = [Self::Full, Self::Frozen, Self::Limited];
 
-    /// What the store has to say about it.
+    /// The reason that the store has to report.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Full => "the disk is full",
@@ -47,14 +48,15 @@ impl Fault {
         }
     }
 
-    /// The fault and the folder that this process has to try it in, if a test started it for that.
+    /// The fault and the folder of this process, if a test started it for a fault.
     pub fn received() -> Option<(Self, PathBuf)> {
         let name = std::env::var(FAULT).ok()?;
         let fault = Self::ALL.into_iter().find(|fault| format!("{fault:?}") == name).expect("it is known");
         Some((fault, std::env::var_os(FOLDER).expect("there is a folder too").into()))
     }
 
-    /// Runs `test` again where the fault can strike; or with a limit on files, where this user may do no better.
+    /// Runs `test` again where the fault can strike; or with a limit on file sizes, if this user may do no
+    /// better.
     pub fn run(self, test: &str) {
         let folder = tempfile::tempdir().expect("there is a place for temporary files");
         let _thawed = Thawed(folder.path());
@@ -73,17 +75,17 @@ impl Fault {
         (self == Self::Full).then(|| Mount::tmpfs(folder))
     }
 
-    /// It happens.
+    /// Makes the fault happen.
     pub fn strike(self, folder: &Path) {
         match self {
             Self::Full => fill(&folder.join("ballast")),
             Self::Frozen => files(folder).for_each(|file| assert!(chattr("+i", &file), "{file:?}")),
-            // The file of the database already is longer.
+            // The file of the database is longer already.
             Self::Limited => limit("4096:"),
         }
     }
 
-    /// It is over.
+    /// Lifts the fault.
     pub fn lift(self, folder: &Path) {
         match self {
             Self::Full => fs::remove_file(folder.join("ballast")).expect("the ballast is there"),
@@ -93,7 +95,8 @@ impl Fault {
     }
 }
 
-/// Runs `test` again where files can be made read-only: by a mount ([`Fault::Full`] tells so), else by their permissions.
+/// Runs `test` again where files can be made read-only: by a mount ([`Fault::Full`] selects it), else by
+/// their permissions.
 pub fn run_bound(test: &str) {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
     let wrapper = private_mounts();
@@ -116,7 +119,7 @@ struct Thawed<'a>(&'a Path);
 impl Drop for Thawed<'_> {
     fn drop(&mut self) {
         files(self.0).for_each(|file| {
-            // There may be nothing to thaw, nor the right to.
+            // There may be nothing to thaw, or no permission to.
             let _ = chattr("-i", &file);
         });
     }

@@ -1,4 +1,4 @@
-//! Kills at random moments, and what has to be there afterwards.
+//! Kills at random moments, and the expected content afterwards.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,22 +11,22 @@ use crate::line::{Line, Op};
 use crate::objects::{Dice, file, open};
 use crate::process::{Heard, Orders, Process};
 
-/// How often a writer is killed in a run.
+/// Number of kills in a run.
 pub const KILLS: u64 = 160;
 
-/// A writer that says nothing for so long is stuck, however slow the machine.
+/// A writer that prints nothing for this long is stuck, however slow the machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// When a writer is killed. Each kill comes a random moment later than it says.
+/// Moment of a kill. Each comes a random time later.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// When it was started.
+    /// At its start.
     Started,
-    /// When it opens the database.
+    /// At the opening of the database.
     Opening,
-    /// When it has so many acknowledgements.
+    /// After this many acknowledgements.
     Acknowledged(u64),
-    /// When it begins a compaction for this many times.
+    /// At the start of this many compactions.
     Compacting(u64),
 }
 
@@ -46,7 +46,7 @@ impl Moment {
         (moment, random_part(longest, dice))
     }
 
-    /// Whether it has come, after a line.
+    /// Whether the moment has come, after a line.
     fn come(&mut self, line: &Line) -> bool {
         match (self, line) {
             (Self::Opening, Line::Opening) => true,
@@ -70,10 +70,10 @@ fn random_part(longest: Duration, dice: &mut Dice) -> Duration {
     longest.mul_f64(dice.roll(1001) as f64 / 1000.0)
 }
 
-/// What the processes have told so far.
+/// State gathered from the processes so far.
 struct Told {
     expected: Expected,
-    /// How long compactions take, about.
+    /// Approximate duration of a compaction.
     compaction: Duration,
 }
 
@@ -83,12 +83,12 @@ impl Default for Told {
     }
 }
 
-/// What the lines of one process tell.
+/// Reads the lines of one process.
 struct Hearing<'a> {
     told: &'a mut Told,
-    /// Since when writers compact.
+    /// Start of the present compaction of each writer.
     compacting: BTreeMap<usize, Instant>,
-    /// What the process finds, until it is ready.
+    /// The content that the process finds, until it is ready.
     found: Option<Audit>,
     ready: bool,
 }
@@ -136,7 +136,7 @@ impl<'a> Hearing<'a> {
     }
 }
 
-/// Starts a writer, kills it at the moment, and takes everything it said into account.
+/// Starts a writer, kills it at the moment, and processes every line that it printed.
 fn kill_at(mut moment: Moment, delay: Duration, test: &str, orders: &Orders, told: &mut Told) {
     let mut process = Process::start(test, orders);
     let mut hearing = Hearing::new(told);
@@ -181,7 +181,7 @@ pub fn run(test: &str) {
     assert!(tally.compactions > 0 && tally.interrupted > 0, "no kill came during a compaction: {tally:?}");
 }
 
-/// Kills writers that make a database.
+/// Kills writers that create a database.
 pub fn while_it_is_made(test: &str) {
     let tell = Seed::of_this_run();
     let mut dice = Dice(tell.0);
@@ -195,7 +195,7 @@ pub fn while_it_is_made(test: &str) {
     }
 }
 
-/// Tries to open what a writer has open.
+/// Tries to open a database that a writer has open.
 pub fn second_process(test: &str) {
     let tell = Seed::of_this_run();
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
@@ -233,7 +233,7 @@ fn compare_here(folder: &Path, expected: &mut Expected) {
     });
 }
 
-/// The seed of a run, which is told when the run fails.
+/// The seed of a run, printed when the run fails.
 struct Seed(u64);
 
 impl Seed {

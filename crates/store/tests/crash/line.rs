@@ -1,4 +1,4 @@
-//! What a writer process says on its standard output, one line each.
+//! Lines that a writer process prints on its standard output.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::objects::Version;
 pub enum Op {
     /// A new object.
     Create { path: String, seed: u64 },
-    /// Another version in place of the one with revision `expect`.
+    /// Replaces the version with revision `expect`.
     Update { path: String, expect: u64, seed: u64 },
-    /// No object in place of the version with revision `expect`.
+    /// Deletes the version with revision `expect`.
     Delete { path: String, expect: u64 },
-    /// Alone in its transaction.
+    /// A compaction, alone in its transaction.
     Compact { through: u64 },
 }
 
@@ -26,13 +26,13 @@ pub enum Line {
     Clock { current: u64, compacted: u64 },
     /// An object that it found.
     Head { path: String, version: Version },
-    /// That was everything it found, it agrees with itself, and writing begins.
+    /// The whole content was printed and is consistent; writing begins.
     Ready,
-    /// A writer is about to do this.
+    /// A writer is about to run these operations.
     Try { writer: usize, ops: Vec<Op> },
-    /// The store acknowledged what the writer tried; one revision per write.
+    /// The store acknowledged the writer's operations; one revision per write.
     Done { writer: usize, revisions: Vec<u64> },
-    /// The store refused what the writer tried, because a precondition did not hold.
+    /// The store refused the writer's operations, because a precondition did not hold.
     Refused { writer: usize },
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Reads a whole line; `None` if it is none of ours.
+    /// Parses a whole line; `None` if it belongs to the test harness.
     pub fn parse(text: &str) -> Option<Self> {
         let words = text.strip_prefix('@')?;
         let mut words = Words(words.split_whitespace());

@@ -60,22 +60,22 @@ async fn a_read_only_folder_or_file_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_with_what_to_do() {
+fn a_file_that_is_no_database_is_refused_with_a_remedy() {
     damage::foreign_files();
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_or_of_another_program_is_refused_with_what_to_do() {
+async fn a_database_of_a_newer_version_or_of_another_program_is_refused_with_a_remedy() {
     damage::other_programs().await;
 }
 
 #[tokio::test]
-async fn a_truncated_database_is_refused_with_what_to_do() {
+async fn a_truncated_database_is_refused_with_a_remedy() {
     damage::truncated_files().await;
 }
 
 #[tokio::test]
-async fn a_write_ahead_log_without_its_database_is_refused_with_what_to_do() {
+async fn a_write_ahead_log_without_its_database_is_refused_with_a_remedy() {
     damage::lost_files().await;
 }
 

@@ -1,4 +1,4 @@
-//! Objects whose whole content follows from a number, so that one number tells whether a value is intact.
+//! Objects whose content is derived from a seed, so that the seed alone proves whether a value is intact.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn uid(life: u64) -> Uid {
     Uid(format!("life-{life}"))
 }
 
-/// What selectors see of an object.
+/// The attributes of a seed's object.
 pub fn attributes(seed: u64) -> Attributes {
     let mut labels = vec![("shade".to_owned(), shade(seed).to_owned())];
     if seed % 2 == 1 {
@@ -94,12 +94,12 @@ pub struct Version {
     pub revision: u64,
     /// The seed of the create that began this life.
     pub life: u64,
-    /// What its content follows from.
+    /// The seed of its content.
     pub seed: u64,
 }
 
 impl Version {
-    /// Reads a value back, and checks every byte of it.
+    /// Parses a value, and checks every byte of it.
     pub fn of(key: &ObjectKey, revision: Revision, value: &Bytes) -> Self {
         let object: Value = serde_json::from_slice(value)
             .unwrap_or_else(|error| panic!("the value of {key} at {revision} is damaged: {error}"));
@@ -110,7 +110,7 @@ impl Version {
         version
     }
 
-    /// Reads an object back, and checks every byte of it.
+    /// Parses an object, and checks every byte of it.
     pub fn stored(stored: &Stored) -> Self {
         let version = Self::of(&stored.key, stored.revision, &stored.value);
         assert_eq!(stored.uid, uid(version.life), "the uid of {} belongs to another life", stored.key);
@@ -140,7 +140,7 @@ pub fn file(folder: &Path) -> FileOptions {
     FileOptions::new(folder.join("state.db"))
 }
 
-/// A store on a file, which compacts only when told to.
+/// A store on a file, which compacts only on request.
 pub async fn open(options: &FileOptions) -> Result<Store, store::Error> {
     let engine = Sqlite::open(options)?;
     Store::open(Arc::new(engine), quiet(Options::default()), &Metrics::unregistered()).await

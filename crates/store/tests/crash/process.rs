@@ -1,4 +1,4 @@
-//! A child process: this very test program, told by its environment to play another part in the test that started it.
+//! A child process: this test program, started again with a role in its environment.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,16 +13,16 @@ use crate::line::Line;
 
 const ORDERS: &str = "ORLOP_CRASH_ORDERS";
 
-/// What a writer process has to do.
+/// Task of a writer process.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// Where the database is.
+    /// The folder of the database.
     pub folder: PathBuf,
-    /// For what it does at random.
+    /// Seed of its random choices.
     pub seed: u64,
-    /// How many processes came before.
+    /// Number of earlier processes.
     pub round: u64,
-    /// How often the write-ahead log is folded back.
+    /// Pages after which the write-ahead log is folded back.
     pub checkpoint_pages: u32,
 }
 
@@ -44,7 +44,7 @@ impl Orders {
     }
 }
 
-/// The name by which the test harness knows a test.
+/// The name of a test in the test harness.
 pub fn name_of<T>(_test: T) -> &'static str {
     let path = std::any::type_name::<T>();
     path.rsplit_once("::").map_or(path, |(_, name)| name)
@@ -73,7 +73,7 @@ pub struct Process {
     complaints: PathBuf,
 }
 
-/// What came of waiting for a line.
+/// Result of waiting for a line.
 #[derive(Debug)]
 pub enum Heard {
     /// A line.
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    /// Kills it, and gives what it had said and nobody had heard. It must have been well until then.
+    /// Kills it, and returns the lines that were not read yet. It must have been running until then.
     pub fn kill(mut self) -> Vec<Line> {
         self.child.kill().expect("a child can be killed");
         let status = self.child.wait().expect("a killed child ends");
@@ -126,7 +126,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It fails for a child that was waited for, which is the end we want.
+        // It fails for a child that was waited for, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -136,12 +136,12 @@ fn read_to_string(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| format!("(its complaints are unreadable: {error})"))
 }
 
-/// Passes on whole lines. What a kill cut off was not said.
+/// Passes on whole lines; a line that the kill cut off is dropped.
 fn read(stdout: ChildStdout, send: &Sender<Line>) {
     let mut stdout = BufReader::new(stdout);
     let mut text = String::new();
     while stdout.read_line(&mut text).is_ok_and(|length| length > 0) && text.ends_with('\n') {
-        // Whoever started the process may have had enough of it.
+        // The receiver may be gone.
         if let Some(line) = Line::parse(text.trim_end())
             && send.send(line).is_err()
         {

@@ -1,4 +1,4 @@
-//! What a store does while a fault lasts, and when it is over.
+//! Behaviour of a store during a fault, and after it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Case<'a> {
     folder: &'a Path,
     options: FileOptions,
     store: Store,
-    /// What was acknowledged.
+    /// The acknowledged objects.
     heads: BTreeMap<String, Version>,
     seed: u64,
 }
@@ -53,10 +53,10 @@ impl<'a> Case<'a> {
         case.restarts().await;
     }
 
-    /// Writes fail, reads do not, and afterwards all is well without opening anew.
+    /// Writes fail, reads do not, and afterwards everything works without reopening.
     async fn through_the_fault(&mut self) {
         self.fault.strike(self.folder);
-        // What there already is room for may still be written.
+        // Writes that fit into free pages may still succeed.
         let mut refused = 0;
         for _ in 0..3000 {
             match self.write().await {
@@ -125,7 +125,7 @@ impl<'a> Case<'a> {
         assert!(reason.contains(self.fault.reason()), "{reason:?} does not say {:?}", self.fault.reason());
     }
 
-    /// Everything acknowledged is there, and nothing else.
+    /// All acknowledged objects exist, and no others.
     async fn is_as_acknowledged(&self) {
         let found = audit(&self.store).await;
         assert_eq!(found.heads, self.heads, "what is there and what was acknowledged");
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Also while the fault lasts: the store opens and reads, or says in a sentence why not.
+    /// Also during the fault: the store opens and reads, or reports in a sentence why it cannot.
     async fn restarts(&mut self) {
         self.fault.strike(self.folder);
         self.store.close().await;

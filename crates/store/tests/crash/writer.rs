@@ -1,4 +1,5 @@
-//! The process that is killed: several writers on one store, who say what they are about to do and what was acknowledged.
+//! The process that is killed: several writers on one store, which print their operations and the
+//! acknowledgements.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -53,7 +54,7 @@ pub fn run(orders: &Orders) {
     });
 }
 
-/// One line, at once and whole.
+/// Prints one line, at once and whole.
 fn say(line: &Line) {
     static OUT: Mutex<()> = Mutex::new(());
     let _turn = OUT.lock().expect("nobody panics while speaking");
@@ -61,7 +62,7 @@ fn say(line: &Line) {
     out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).expect("somebody listens");
 }
 
-/// Announces, writes, and says what came of it; `None` if it was refused.
+/// Announces, writes, and prints the outcome; `None` if it was refused.
 async fn attempt(store: &Store, writer: usize, ops: Vec<Op>, writes: Vec<Write>) -> Option<Vec<u64>> {
     say(&Line::Try { writer, ops });
     match store.write(writes).await {
@@ -84,7 +85,7 @@ struct Writer {
     dice: Dice,
     /// No two writes of a run have the same one.
     next_seed: u64,
-    /// Its own objects, and what they are.
+    /// Its own objects, and their state.
     mine: BTreeMap<String, Option<Version>>,
 }
 
@@ -113,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// A transaction of as many writes, each to another object.
+    /// A transaction of `count` writes, each to another object.
     async fn change(&mut self, count: usize) {
         let mut paths: Vec<_> = self.mine.keys().cloned().collect();
         let (mut ops, mut writes, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,7 +132,7 @@ impl Writer {
         }
     }
 
-    /// Something to do to an object, and what it will be.
+    /// An operation on an object, and its resulting state.
     fn draft(&mut self, path: String) -> (Op, Write, Option<Version>) {
         let seed = self.fresh();
         match self.mine[&path] {
@@ -150,7 +151,7 @@ impl Writer {
         }
     }
 
-    /// A compare-and-swap that has to be refused, in a batch with a write that would be allowed.
+    /// A compare-and-swap that has to be refused, in a batch with a write that is allowed.
     async fn stale(&mut self) {
         let known = self.mine.iter().filter_map(|(path, version)| Some((path.clone(), (*version)?)));
         let known: Vec<_> = known.take(2).collect();
@@ -166,14 +167,14 @@ impl Writer {
         assert_eq!(revisions, None, "an update of an older version was accepted");
     }
 
-    /// Adds one to the counter, against all other writers.
+    /// Adds one to the counter, in competition with all other writers.
     async fn count(&mut self) {
         let path = COUNTER.to_owned();
         let stored = self.store.get(&key(COUNTER), None).await.expect("the counter is readable");
         let head = Version::stored(&stored.expect("the counter is never deleted"));
         let (expect, seed) = (head.revision, head.seed + 1);
         let write = update(COUNTER, head.life, expect, seed);
-        // Refused where another one was faster.
+        // Refused if another writer was faster.
         let _ = attempt(&self.store, self.id, vec![Op::Update { path, expect, seed }], vec![write]).await;
     }
 

@@ -1,4 +1,4 @@
-//! Several servers on one database: each sees what the others commit, completely, in order, once.
+//! Several servers on one database: each sees the commits of the others, completely, in order, once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::kit::*;
 /// A poll that comes too late for every test.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Each writer creates, changes and deletes objects of its own; gives how many revisions it took.
+/// Each writer creates, changes and deletes objects of its own; returns the number of revisions that it took.
 async fn write_much(store: Store, writer: String, rounds: u64) -> u64 {
     for round in 0..rounds {
         let name = format!("{writer}-{round}");
@@ -26,7 +26,7 @@ async fn write_much(store: Store, writer: String, rounds: u64) -> u64 {
     rounds * 2 + rounds.div_ceil(2)
 }
 
-/// So many servers, each with writers and watchers; all watchers have to see all.
+/// A number of servers, each with writers and watchers; all watchers have to see all changes.
 async fn all_see_all(servers: usize, change: impl Fn(&mut PostgresOptions), disturb: impl AsyncFn(&str)) {
     const WRITERS: usize = 3;
     const ROUNDS: u64 = 20;
@@ -111,7 +111,7 @@ fn a_session_that_listens_is_made_again() {
             )
             .await;
         here.write(vec![create("in-between", "1")]).await.unwrap();
-        // What was missed meanwhile is found by the poll that comes first, what follows by notification.
+        // The poll finds the commits that were missed meanwhile, notifications announce the later ones.
         let last = Revision(from.0 + 1);
         assert_complete(&events_through(&mut watch, from, last).await, from, last);
         here.write(vec![create("afterwards", "1")]).await.unwrap();
@@ -121,7 +121,7 @@ fn a_session_that_listens_is_made_again() {
 }
 
 #[test]
-fn a_commit_finds_what_others_committed_before_it() {
+fn a_commit_finds_earlier_commits_of_other_servers() {
     run(async {
         let url = SERVER.create_database().unwrap();
         let deaf = |options: &mut PostgresOptions| {
@@ -137,7 +137,7 @@ fn a_commit_finds_what_others_committed_before_it() {
         let events = events_through(&mut watch, from, last).await;
         assert_complete(&events, from, last);
         assert_eq!(events[0].change.key, key("theirs"));
-        // Also where its own commit changes nothing.
+        // Also if its own commit changes nothing.
         here.write(vec![create("theirs-too", "1")]).await.unwrap();
         assert!(matches!(there.write(vec![create("ours", "1")]).await, Err(Error::AlreadyExists { .. })));
         let end = Revision(last.0 + 1);

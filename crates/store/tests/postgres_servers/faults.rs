@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::kit::*;
 
-/// Writes until told to stop; gives what was acknowledged.
+/// Writes until it has to stop; returns the acknowledged writes.
 async fn write_on(store: Store, writer: usize, running: Arc<AtomicBool>) -> BTreeMap<Revision, ObjectKey> {
     let mut acknowledged = BTreeMap::new();
     let mut number = 0;
@@ -121,7 +121,7 @@ fn a_read_only_database_is_unavailable_for_writes_and_recovers() {
         let admin = Admin::connect(&url).await;
         admin.execute("ALTER SYSTEM SET default_transaction_read_only = on").await;
         admin.execute("SELECT pg_reload_conf()").await;
-        // Another name each time: an object that is there is refused as such, without a write.
+        // Another name each time: an existing object is refused as such, without a write.
         let attempt = AtomicUsize::new(0);
         let refused = async || {
             let name = format!("meanwhile-{}", attempt.fetch_add(1, Ordering::Relaxed));
@@ -158,7 +158,7 @@ fn sessions_that_are_killed_are_made_again() {
                      WHERE datname = current_database() AND pid <> pg_backend_pid()",
                 )
                 .await;
-            // They were idle, so nobody has to hear of it.
+            // They were idle, so no caller has to notice.
             let name = format!("object-{round}");
             store.write(vec![create(&name, "1")]).await.unwrap();
             assert!(store.get(&key(&name), None).await.unwrap().is_some());
@@ -220,7 +220,7 @@ fn a_commit_waits_for_its_turn_and_reads_do_not() {
 }
 
 #[test]
-fn what_postgres_cannot_store_is_refused_alone() {
+fn a_text_that_postgres_cannot_store_is_refused_alone() {
     run(async {
         let url = SERVER.create_database().unwrap();
         let store = store(&url, |_| {}).await;

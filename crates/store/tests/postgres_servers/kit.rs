@@ -1,4 +1,4 @@
-//! What the tests are written with.
+//! Helpers of the tests.
 
 use std::future::Future;
 use std::sync::{Arc, LazyLock};
@@ -37,7 +37,7 @@ pub async fn store(url: &str, change: impl FnOnce(&mut PostgresOptions)) -> Stor
     Store::open(Arc::new(engine), quiet, &Metrics::unregistered()).await.expect("the store opens")
 }
 
-/// Why a database does not open.
+/// The reason why a database does not open.
 pub async fn refused(url: &str) -> String {
     match Postgres::open(url, &PostgresOptions::default()).await {
         Ok(_) => panic!("it opened"),
@@ -129,7 +129,7 @@ pub async fn watch(store: &Store, from: Revision) -> Watch {
     store.watch(scope, from).await.expect("the watch starts")
 }
 
-/// The events up to a revision. A database that is away for a while does not end a watch.
+/// The events up to a revision. A database that is unavailable for a while does not end a watch.
 pub async fn events_through(watch: &mut Watch, from: Revision, last: Revision) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     while events.last().map_or(from, |event| event.change.revision) < last {

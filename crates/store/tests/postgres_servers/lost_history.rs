@@ -10,10 +10,10 @@ use crate::kit::*;
 
 /// Every revision that a client got, with the object that it was of.
 #[derive(Default)]
-struct Seen(BTreeMap<Revision, ObjectKey>);
+struct ClientRevisions(BTreeMap<Revision, ObjectKey>);
 
-impl Seen {
-    /// A revision means one thing, whoever was told of it.
+impl ClientRevisions {
+    /// Asserts that a revision means one object for all clients.
     fn note(&mut self, revision: Revision, key: ObjectKey) {
         let before = self.0.insert(revision, key.clone());
         assert!(
@@ -27,8 +27,8 @@ impl Seen {
     }
 }
 
-/// Writes objects of these numbers.
-async fn write(store: &Store, of: &str, count: usize, seen: &mut Seen) {
+/// Writes `count` objects.
+async fn write(store: &Store, of: &str, count: usize, seen: &mut ClientRevisions) {
     for number in 0..count {
         let name = format!("{of}-{number}");
         let written = loop {
@@ -42,13 +42,13 @@ async fn write(store: &Store, of: &str, count: usize, seen: &mut Seen) {
     }
 }
 
-async fn read_through(watch: &mut Watch, from: Revision, last: Revision, seen: &mut Seen) {
+async fn read_through(watch: &mut Watch, from: Revision, last: Revision, seen: &mut ClientRevisions) {
     for event in events_through(watch, from, last).await {
         seen.note(event.change.revision, event.change.key.clone());
     }
 }
 
-/// The watch is told once to list again, and nothing else.
+/// The watch expires once, with no other event.
 async fn assert_ended(watch: &mut Watch) {
     loop {
         match watch.next().await {
@@ -74,8 +74,8 @@ async fn assert_too_old(store: &Store, requested: Revision) {
     assert!(matches!(store.watch(scope, requested).await.err(), Some(Error::Expired { .. })));
 }
 
-/// Relists and follows: what comes then is complete.
-async fn assert_goes_on(store: &Store, writer: &Store, of: &str, seen: &mut Seen) {
+/// Relists and watches: the events that follow are complete.
+async fn assert_goes_on(store: &Store, writer: &Store, of: &str, seen: &mut ClientRevisions) {
     let page = store.list(&all()).await.unwrap();
     assert!(page.revision >= seen.last(), "{} after {}", page.revision, seen.last());
     let mut watch = watch(store, page.revision).await;
@@ -101,7 +101,7 @@ fn an_older_copy_in_place_of_the_database_ends_watches_and_reuses_no_revision() 
         let mut server = PgServer::start().unwrap();
         let url = server.create_database().unwrap();
         let stores = [store(&url, |_| {}).await, store(&url, |_| {}).await];
-        let mut seen = Seen::default();
+        let mut seen = ClientRevisions::default();
         write(&stores[0], "kept", 5, &mut seen).await;
         let copy = server.fork().unwrap();
         let from = seen.last();
@@ -129,22 +129,22 @@ fn an_older_copy_in_place_of_the_database_ends_watches_and_reuses_no_revision() 
 }
 
 #[test]
-fn a_copy_whose_clock_has_passed_what_was_seen_is_noticed_by_its_last_record() {
+fn a_copy_whose_clock_is_ahead_is_noticed_by_its_last_record() {
     run(async {
         let mut server = PgServer::start().unwrap();
         let url = server.create_database().unwrap();
         let ours = store(&url, |_| {}).await;
-        let mut seen = Seen::default();
+        let mut seen = ClientRevisions::default();
         write(&ours, "kept", 5, &mut seen).await;
         let copy = server.fork().unwrap();
         let from = seen.last();
         let mut watch = watch(&ours, from).await;
         write(&ours, "lost", 10, &mut seen).await;
         read_through(&mut watch, from, seen.last(), &mut seen).await;
-        // Somebody else writes to the copy before it comes in place of the database.
+        // Another program writes to the copy before it takes the place of the database.
         let elsewhere = url.replace(&server.port().to_string(), &copy.port().to_string());
         let theirs = store(&elsewhere, |_| {}).await;
-        write(&theirs, "theirs", 30, &mut Seen::default()).await;
+        write(&theirs, "theirs", 30, &mut ClientRevisions::default()).await;
         theirs.close().await;
         server = blocking(server, move |server| server.become_copy(copy)).await;
         assert_ended(&mut watch).await;
@@ -164,7 +164,7 @@ fn a_promoted_replica_that_lost_nothing_is_a_new_history_all_the_same() {
         let hosts = format!("127.0.0.1:{},127.0.0.1:{}", server.port(), replica.port());
         let both = url.replace(&format!("127.0.0.1:{}", server.port()), &hosts);
         let stores = [store(&both, |_| {}).await, store(&both, |_| {}).await];
-        let mut seen = Seen::default();
+        let mut seen = ClientRevisions::default();
         write(&stores[0], "kept", 5, &mut seen).await;
         let last = seen.last();
         let mut watch = watch(&stores[1], last).await;
@@ -177,12 +177,13 @@ fn a_promoted_replica_that_lost_nothing_is_a_new_history_all_the_same() {
         assert_ended(&mut watch).await;
         assert_eq!(stores[0].list(&all()).await.unwrap().items.len(), 5);
         assert_goes_on(&stores[0], &stores[1], "second", &mut seen).await;
-        // A server that starts only now finds that it has been dealt with.
+        // A server that starts only now finds the loss already handled.
         let late = store(&both, |_| {}).await;
         let now = revision(&late).await;
         assert_goes_on(&late, &stores[0], "late", &mut seen).await;
         assert!(revision(&late).await.0 - now.0 < 10, "the clock was advanced once");
-        // The former primary comes back, and the promoted one is restarted: nobody goes back to the former.
+        // The former primary comes back, and the promoted one is restarted: no session goes back to the
+        // former.
         server = blocking(server, |server| server.resume()).await;
         let replica = blocking(replica, |replica| replica.stop(Stop::Immediate)).await;
         let refused = async || match stores[0].clock().await {
@@ -210,7 +211,7 @@ fn tables_that_are_restored_below_open_sessions_are_noticed_by_reads_and_commits
                 options.poll = std::time::Duration::from_secs(3600);
             };
             let store = store(&url, deaf).await;
-            let mut seen = Seen::default();
+            let mut seen = ClientRevisions::default();
             write(&store, "kept", 5, &mut seen).await;
             let kept = seen.last();
             write(&store, "lost", 10, &mut seen).await;

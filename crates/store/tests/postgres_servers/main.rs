@@ -1,4 +1,4 @@
-//! What only PostgreSQL can have: several servers on one database, and a database that fails by itself.
+//! Cases of PostgreSQL alone: several servers on one database, and a database that fails by itself.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 

@@ -1,4 +1,4 @@
-//! Opening a database: what is refused, and with which sentence.
+//! Opening a database: refusals and their messages.
 
 use std::net::TcpListener;
 
@@ -8,14 +8,14 @@ use tokio::task::JoinSet;
 
 use crate::kit::*;
 
-/// With other credentials, another database or other options than the server's.
+/// The address with other credentials, another database or other options.
 fn changed(url: &str, credentials: &str, database: &str) -> String {
     let host = url.rsplit_once('@').unwrap().1.split_once('/').unwrap().0;
     format!("postgres://{credentials}@{host}/{database}")
 }
 
 #[test]
-fn a_wrong_address_is_one_sentence_that_says_what_to_do() {
+fn a_wrong_address_is_refused_with_one_sentence_and_a_remedy() {
     run(async {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let reason = refused(&format!("postgres://me:hunter2@127.0.0.1:{free}/db")).await;
@@ -23,7 +23,7 @@ fn a_wrong_address_is_one_sentence_that_says_what_to_do() {
         assert!(reason.contains("check that it runs") && !reason.contains("hunter2"), "{reason}");
         let reason = refused("postgres://me:hunter2@no-such-host.invalid/db").await;
         assert!(reason.contains("cannot be reached") && !reason.contains("hunter2"), "{reason}");
-        // Something listens there and says nothing.
+        // A listener that never answers.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let reason = refused(&format!("postgres://me:hunter2@127.0.0.1:{port}/db?connect_timeout=1")).await;
@@ -135,7 +135,7 @@ fn closing_gives_the_sessions_back() {
         assert!(admin.number(sessions).await > 0);
         store.close().await;
         until(async || admin.number(sessions).await == 0).await;
-        // A store that is dropped gives them back as well.
+        // A store that is dropped releases them as well.
         drop(crate::kit::store(&url, |_| {}).await);
         until(async || admin.number(sessions).await == 0).await;
     });

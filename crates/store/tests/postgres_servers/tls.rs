@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL: what each `sslmode` insists on, with an authority of one's own.
+//! TLS to PostgreSQL: the demands of each `sslmode`, with a CA of the test.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::kit::*;
 
-/// An authority, and the server's certificate that it signed.
+/// A CA, and the server's certificate that it signed.
 struct Certificates {
     authority: String,
     certificate: String,
@@ -30,11 +30,11 @@ fn certificates(common_name: &str, host: &str) -> Certificates {
     Certificates { authority, certificate, key: x509::pem::encode("PRIVATE KEY", key.serialized_der()) }
 }
 
-/// A server that encrypts.
+/// A server with TLS.
 async fn encrypting(certificates: &Certificates) -> PgServer {
     let server = PgServer::start().unwrap();
     let admin = Admin::connect(&server.url()).await;
-    // The server writes the files itself: they have to be its own, and the key its secret.
+    // The server writes the files itself: it has to own them, and the key has to be private.
     for (file, pem) in [("server.crt", &certificates.certificate), ("server.key", &certificates.key)] {
         let lines = format!("string_to_table('{}', E'\\n')", pem.trim_end());
         admin.execute(&format!("COPY (SELECT {lines}) TO PROGRAM 'umask 077; cat > {file}'")).await;
@@ -50,7 +50,7 @@ async fn encrypting(certificates: &Certificates) -> PgServer {
     server
 }
 
-/// A file with an authority, for the parameter `sslrootcert`.
+/// A file with a CA, for the parameter `sslrootcert`.
 fn root(folder: &TempDir, name: &str, pem: &str) -> String {
     let file = folder.path().join(name);
     fs::write(&file, pem).unwrap();

@@ -1,24 +1,28 @@
-//! `NamespaceLifecycle`: nothing is made in a namespace that is missing or ending, and some namespaces are there for good.
+//! `NamespaceLifecycle`: no object is created in a missing or terminating namespace, and system namespaces cannot be deleted.
 //!
-//! That a namespace is there is a requirement of the write itself (`verbs/namespace.rs`), not something that is read before it.
+//! The existence of the namespace is a requirement of the write's transaction (`verbs/namespace.rs`), not a read before it.
 
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// They are never deleted.
+/// Namespaces that cannot be deleted.
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(super) struct NamespaceLifecycle;
 
 impl Plugin for NamespaceLifecycle {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::mutating(target.is("", "namespaces", "") && target.operation == Operation::Delete)
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, _object: Option<&'a mut Object>) -> Step<'a> {
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        _object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
         if PERMANENT.contains(&request.name) {
-            return Step::Done(Err(request.forbidden(None, "this namespace may not be deleted")));
+            return PluginResult::Done(Err(request.forbidden(None, "this namespace may not be deleted")));
         }
-        Step::OK
+        PluginResult::OK
     }
 }

@@ -1,4 +1,4 @@
-//! `PodSecurity`: pods keep to what the labels of their namespace ask of them.
+//! `PodSecurity`: enforces the Pod Security Standards by the labels of the namespace.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use model::error::Error;
 use model::object::{present, text};
 use model::{ObjectKey, Resource};
 
-use crate::admission::follow::{Follows, Mirror};
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::informers::{InformerCache, PluginInformer};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::pages::Pages;
 use crate::registry::Object;
 use crate::verbs::store_error;
@@ -17,8 +17,8 @@ const LABELS: &str = "pod-security.kubernetes.io/";
 
 pub(super) struct PodSecurity {
     configuration: Configuration,
-    /// The labels that count, of the namespaces that have any.
-    labels: Arc<Mirror<Object>>,
+    /// The Pod Security labels of namespaces that have any.
+    labels: Arc<InformerCache<Object>>,
 }
 
 impl PodSecurity {
@@ -29,31 +29,37 @@ impl PodSecurity {
             let counting: Object = counting.map(|(name, value)| (name.clone(), value.clone())).collect();
             (!counting.is_empty()).then_some(counting)
         };
-        Self { configuration, labels: Mirror::new(Resource::new("", "namespaces"), read) }
+        Self { configuration, labels: InformerCache::new(Resource::new("", "namespaces"), read) }
     }
 
-    pub fn followed(&self) -> Arc<dyn Follows> {
+    pub fn informer(&self) -> Arc<dyn PluginInformer> {
         self.labels.clone()
     }
 
-    fn namespace<'a>(&'a self, request: &'a Request<'_>, namespace: &'a Object) -> Step<'a> {
+    fn namespace<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        namespace: &'a Object,
+    ) -> PluginResult<'a> {
         match self.configuration.judge_namespace(namespace, request.old) {
-            NamespaceVerdict::Fine => Step::OK,
+            NamespaceVerdict::Fine => PluginResult::OK,
             NamespaceVerdict::Invalid(errors) => {
                 let name = request.name_in_messages(Some(namespace)).to_owned();
                 let (group, kind) = (String::new(), "Namespace".to_owned());
-                Step::Done(Err(Error::Invalid { group, kind, name, errors }))
+                PluginResult::Done(Err(Error::Invalid { group, kind, name, errors }))
             }
             NamespaceVerdict::Ignored(warning) => {
                 request.warn(&warning);
-                Step::OK
+                PluginResult::OK
             }
-            NamespaceVerdict::CheckPods(standard) => Step::later(self.warn_of_pods(request, standard)),
+            NamespaceVerdict::CheckPods(standard) => {
+                PluginResult::later(self.warn_of_pods(request, standard))
+            }
         }
     }
 
-    /// Tells who makes a namespace stricter which of its pods would no longer be taken.
-    async fn warn_of_pods(&self, request: &Request<'_>, standard: Standard) -> Result<(), Error> {
+    /// Warns about existing Pods that violate the new standard of a namespace.
+    async fn warn_of_pods(&self, request: &AdmissionAttributes<'_>, standard: Standard) -> Result<(), Error> {
         let pods = Resource::new("", "pods");
         let mut pages = Pages::of(&request.call.api.store, pods).within(request.name);
         let mut existing = self.configuration.existing_pods();
@@ -61,13 +67,13 @@ impl PodSecurity {
             let pods = page.items.iter().filter_map(|item| serde_json::from_slice(&item.value).ok());
             pods.for_each(|pod| existing.add(pod));
         }
-        for warning in existing.told(request.name, standard) {
+        for warning in existing.warnings(request.name, standard) {
             request.warn(&warning);
         }
         Ok(())
     }
 
-    fn judge(&self, request: &Request<'_>, subject: Subject, object: &Object) -> Verdict {
+    fn judge(&self, request: &AdmissionAttributes<'_>, subject: Subject, object: &Object) -> Verdict {
         let namespace = request.namespace();
         if let Judged::Decided(verdict) =
             self.configuration.judge_caller(&request.call.caller.name, namespace)
@@ -84,16 +90,20 @@ impl PodSecurity {
 }
 
 impl Plugin for PodSecurity {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         let of = target.resource_type;
         let is_judged = Subject::of(&of.group, &of.plural, target.subresource).is_some();
         Phases::validating(is_judged && target.operation != Operation::Delete)
     }
 
-    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
+    fn validate<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
         let of = &request.call.resource_type;
         let subject = Subject::of(&of.group, &of.plural, request.subresource());
-        let (Some(object), Some(subject)) = (object, subject) else { return Step::OK };
+        let (Some(object), Some(subject)) = (object, subject) else { return PluginResult::OK };
         if subject == Subject::Namespace {
             return self.namespace(request, object);
         }
@@ -103,13 +113,13 @@ impl Plugin for PodSecurity {
             request.annotate(&format!("{LABELS}{key}"), || value);
         }
         match verdict.refusal {
-            Some(refusal) => Step::Done(Err(Error::Forbidden {
+            Some(refusal) => PluginResult::Done(Err(Error::Forbidden {
                 group: of.group.clone(),
                 resource: of.plural.clone(),
                 name: text(object, &["metadata", "name"]).to_owned(),
                 message: refusal,
             })),
-            None => Step::OK,
+            None => PluginResult::OK,
         }
     }
 }

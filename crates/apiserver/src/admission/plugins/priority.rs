@@ -1,4 +1,4 @@
-//! `Priority`: pods have the priority of their class, or of the default one.
+//! `Priority`: resolves the PriorityClass of a Pod, or the default one.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use model::object::{is_true, map_mut, number, present, text};
 use model::{ObjectKey, Resource};
 use serde_json::Value;
 
-use crate::admission::follow::{Follows, Mirror};
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::informers::{InformerCache, PluginInformer};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-/// What a pod gets that cannot be put off.
+/// The preemption policy of Pods whose class names none.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
 
 struct PriorityClass {
@@ -19,7 +19,7 @@ struct PriorityClass {
     is_default: bool,
 }
 
-pub(super) struct Priority(Arc<Mirror<PriorityClass>>);
+pub(super) struct Priority(Arc<InformerCache<PriorityClass>>);
 
 impl Priority {
     pub fn new() -> Self {
@@ -31,14 +31,14 @@ impl Priority {
                 is_default: is_true(&class, &["globalDefault"]),
             })
         };
-        Self(Mirror::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
+        Self(InformerCache::new(Resource::new("scheduling.k8s.io", "priorityclasses"), read))
     }
 
-    pub fn followed(&self) -> Arc<dyn Follows> {
+    pub fn informer(&self) -> Arc<dyn PluginInformer> {
         self.0.clone()
     }
 
-    /// Name, value and policy of the class of a pod.
+    /// Name, value and preemption policy of a Pod's class.
     fn class(&self, named: &str) -> Result<(String, i64, Option<String>), String> {
         let classes = self.0.of("").unwrap_or_default();
         let found = if named.is_empty() {
@@ -81,7 +81,7 @@ impl Priority {
     }
 }
 
-/// What a pod got when it was made is kept.
+/// Keeps the priority that a Pod got when it was created.
 fn keep(new: &mut Object, old: &Object) {
     for key in ["priority", "preemptionPolicy"] {
         if let (None, Some(value)) = (present(new, &["spec", key]), present(old, &["spec", key])) {
@@ -92,20 +92,24 @@ fn keep(new: &mut Object, old: &Object) {
 }
 
 impl Plugin for Priority {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::mutating(target.is_pod() && target.operation != Operation::Delete)
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
         match (object, request.old) {
             (Some(new), Some(old)) => keep(new, old),
             (Some(pod), None) => {
                 if let Err(message) = self.decide(pod) {
-                    return Step::Done(Err(request.forbidden(Some(pod), message)));
+                    return PluginResult::Done(Err(request.forbidden(Some(pod), message)));
                 }
             }
             (None, _) => {}
         }
-        Step::OK
+        PluginResult::OK
     }
 }

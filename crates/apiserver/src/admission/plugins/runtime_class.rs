@@ -1,11 +1,11 @@
-//! `RuntimeClass`: pods get what their runtime class costs, and where it can run.
+//! `RuntimeClass`: sets overhead and scheduling constraints of a Pod by its RuntimeClass.
 
 use kinds::admission::tolerations;
 use model::error::{Error, quote};
 use model::object::{map_mut, present, text};
 use serde_json::Value;
 
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
 pub(super) struct RuntimeClass;
@@ -13,28 +13,38 @@ pub(super) struct RuntimeClass;
 const NO_MATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
 impl Plugin for RuntimeClass {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::both(target.is_pod() && target.operation == Operation::Create)
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &["spec", "runtimeClassName"]).is_none() {
-            return Step::OK;
+            return PluginResult::OK;
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             let class = class_of(request, pod).await?;
             complete(pod, &class).map_err(|message| request.forbidden(Some(pod), message))
         })
     }
 
-    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn validate<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &["spec", "runtimeClassName"]).is_none() {
             let overhead = present(pod, &["spec", "overhead"]);
-            return Step::Done(check(overhead, None).map_err(|message| request.forbidden(object, message)));
+            return PluginResult::Done(
+                check(overhead, None).map_err(|message| request.forbidden(object, message)),
+            );
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             let class = class_of(request, pod).await?;
             let (overhead, fixed) =
                 (present(pod, &["spec", "overhead"]), present(&class, &["overhead", "podFixed"]));
@@ -43,7 +53,7 @@ impl Plugin for RuntimeClass {
     }
 }
 
-async fn class_of(request: &Request<'_>, pod: &Object) -> Result<Object, Error> {
+async fn class_of(request: &AdmissionAttributes<'_>, pod: &Object) -> Result<Object, Error> {
     let name = text(pod, &["spec", "runtimeClassName"]);
     let found = request.look_up("node.k8s.io", "runtimeclasses", "", name).await?;
     let missing =
@@ -61,7 +71,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
         })
 }
 
-/// Gives a pod what its class says.
+/// Sets overhead, node selector and tolerations of the class.
 fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
     if let Some(fixed) = present(class, &["overhead", "podFixed"]) {
         if present(pod, &["spec", "overhead"]).is_some_and(|given| !is_same(given, fixed)) {
@@ -92,7 +102,7 @@ fn complete(pod: &mut Object, class: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// A pod costs what its class says, and nothing without one.
+/// Checks that the overhead of a Pod is the overhead of its class.
 fn check(overhead: Option<&Value>, fixed: Option<&Value>) -> Result<(), String> {
     match (overhead, fixed) {
         (None, None) => Ok(()),

@@ -1,4 +1,4 @@
-//! `ServiceAccount`: pods run as a service account of their namespace, and find its token.
+//! `ServiceAccount`: sets the service account of a Pod and mounts its token.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,35 +9,39 @@ use model::object::{items, list_mut, map_mut, present, text, text_in};
 use model::{ObjectKey, Resource, names};
 use serde_json::{Value, json};
 
-use crate::admission::follow::{Follows, Mirror};
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::informers::{InformerCache, PluginInformer};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
 const TOKEN_VOLUME: &str = "kube-api-access-";
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// Seconds for which the token in a pod is good.
+/// Lifetime of a mounted token, in seconds.
 const TOKEN_SECONDS: u32 = 3607;
-/// How often to look for the account that a controller makes, and how long to wait in between.
+/// Number of lookups of an account that its controller has not created yet, and the delay between them.
 const ATTEMPTS: u32 = 40;
 const WAIT: Duration = Duration::from_millis(25);
 const MIRROR: [&str; 3] = ["metadata", "annotations", "kubernetes.io/config.mirror"];
 const LIMITED: &str = "kubernetes.io/enforce-mountable-secrets";
 
-pub(super) struct ServiceAccount(Arc<Mirror<Object>>);
+pub(super) struct ServiceAccount(Arc<InformerCache<Object>>);
 
 impl ServiceAccount {
     pub fn new() -> Self {
         let read = |_: &ObjectKey, account: Object| Some(needed(account));
-        Self(Mirror::new(Resource::new("", "serviceaccounts"), read))
+        Self(InformerCache::new(Resource::new("", "serviceaccounts"), read))
     }
 
-    pub fn followed(&self) -> Arc<dyn Follows> {
+    pub fn informer(&self) -> Arc<dyn PluginInformer> {
         self.0.clone()
     }
 
-    /// The account of a pod. A controller makes that of a new namespace, which may take a moment, and another server may have
-    /// made one that is not known here yet.
-    async fn account_of(&self, request: &Request<'_>, pod: &Object) -> Result<Arc<Object>, Error> {
+    /// The service account of a Pod. Retries: the controller may not have created it yet, or this server's cache may not have
+    /// it yet.
+    async fn account_of(
+        &self,
+        request: &AdmissionAttributes<'_>,
+        pod: &Object,
+    ) -> Result<Arc<Object>, Error> {
         let (namespace, name) = (request.namespace(), text(pod, &["spec", "serviceAccountName"]));
         if let Some(account) = self.0.of(namespace).and_then(|known| known.get(name).cloned()) {
             return Ok(account);
@@ -57,7 +61,7 @@ impl ServiceAccount {
     }
 }
 
-/// What is needed of an account, for all of them are kept in memory.
+/// Drops the fields of an account that the cache does not need.
 fn needed(mut account: Object) -> Object {
     let keys = ["metadata", "automountServiceAccountToken", "secrets", "imagePullSecrets"];
     account.retain(|key, _| keys.contains(&key.as_str()));
@@ -68,18 +72,24 @@ fn needed(mut account: Object) -> Object {
 }
 
 impl Plugin for ServiceAccount {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         let is_made = target.is_pod() && target.operation == Operation::Create;
         let gets_more = target.is("", "pods", "ephemeralcontainers") && target.operation == Operation::Update;
         Phases { mutates: is_made, validates: is_made || gets_more }
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &MIRROR).is_some() {
-            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)));
+            return PluginResult::Done(
+                check_mirror(pod).map_err(|message| request.forbidden(Some(pod), message)),
+            );
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             if text(pod, &["spec", "serviceAccountName"]).is_empty() {
                 map_mut(pod, "spec").insert("serviceAccountName".to_owned(), "default".into());
             }
@@ -89,12 +99,18 @@ impl Plugin for ServiceAccount {
         })
     }
 
-    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let Some(pod) = object else { return Step::OK };
+    fn validate<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        let Some(pod) = object else { return PluginResult::OK };
         if present(pod, &MIRROR).is_some() {
-            return Step::Done(check_mirror(pod).map_err(|message| request.forbidden(object, message)));
+            return PluginResult::Done(
+                check_mirror(pod).map_err(|message| request.forbidden(object, message)),
+            );
         }
-        Step::later(async move {
+        PluginResult::later(async move {
             if text(pod, &["spec", "serviceAccountName"]).is_empty() {
                 let (namespace, name) = (request.namespace(), text(pod, &["metadata", "name"]));
                 let message = format!("no service account specified for pod {namespace}/{name}");
@@ -108,7 +124,7 @@ impl Plugin for ServiceAccount {
     }
 }
 
-/// What a pod gets of its account.
+/// Sets service account, image pull secrets and token volume of a Pod.
 fn complete(pod: &mut Object, account: &Object) {
     let flag = |of: &Object, path: &[&str]| present(of, path).and_then(Value::as_bool);
     let wanted = flag(pod, &["spec", "automountServiceAccountToken"])
@@ -118,7 +134,7 @@ fn complete(pod: &mut Object, account: &Object) {
     }
     let name = text(pod, &["spec", "serviceAccountName"]).to_owned();
     let spec = map_mut(pod, "spec");
-    // The old name of the same field.
+    // The deprecated alias of the field.
     spec.insert("serviceAccount".to_owned(), name.into());
     let has_secrets =
         spec.get("imagePullSecrets").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -169,7 +185,7 @@ fn token_source() -> Value {
     })
 }
 
-/// A pod that shows what a node runs by itself has no account.
+/// A mirror Pod must not have a service account.
 fn check_mirror(pod: &Object) -> Result<(), String> {
     if !text(pod, &["spec", "serviceAccountName"]).is_empty() {
         return Err("a mirror pod may not reference service accounts".to_owned());
@@ -191,7 +207,7 @@ fn check_mirror(pod: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// The secrets that a container names: of a variable, or of all variables where there is none.
+/// The Secrets that the environment of a container references, with the variable or `None` for `envFrom`.
 fn secrets_of(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
     let list = |key: &str| container.get(key).and_then(Value::as_array).into_iter().flatten();
     let one = list("env").filter_map(|variable| {
@@ -234,7 +250,7 @@ fn limit_ephemeral(pod: &Object, account: &Object) -> Result<(), String> {
     limit_containers(pod, account, &[("ephemeralContainers", "ephemeral container")])
 }
 
-/// Where an account limits that, pods use only the secrets that it names.
+/// Enforces `kubernetes.io/enforce-mountable-secrets`: only listed Secrets may be used.
 fn limit(pod: &Object, account: &Object) -> Result<(), String> {
     if !is_limited(account) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A webhook as its configuration describes it, ready to be asked.
+//! A webhook of a configuration, compiled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use process::pki::Identity;
 use serde_json::{Map, Value};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Target, Webhook};
+use crate::webhook::{Services, Webhook, WebhookAddress, WebhookCredentials};
 
-/// How long a webhook may take that says nothing of it.
+/// The default of `timeoutSeconds`.
 const DEFAULT_SECONDS: u64 = 10;
 
 /// One webhook of a configuration.
 pub(super) struct Hook {
-    /// What tells it apart from all others.
+    /// Unique among all webhooks.
     pub id: String,
     /// The name of its configuration.
     pub configuration: String,
     pub name: String,
     pub criteria: Criteria,
     pub conditions: Conditions,
-    /// Whether requests go on that it cannot answer.
+    /// `failurePolicy: Ignore`.
     pub is_optional: bool,
-    /// Whether it does something even if nothing is written.
+    /// Whether it has side effects in a dry run, too.
     pub has_side_effects: bool,
-    /// Whether it is asked once more when others have changed the object after it.
+    /// `reinvocationPolicy: IfNeeded`.
     pub is_reinvoked: bool,
-    /// The version of the documents that it understands.
+    /// The version of AdmissionReview to send; `None` if no listed version is known.
     pub review: Option<&'static str>,
     pub webhook: Result<Webhook, String>,
 }
@@ -47,11 +47,11 @@ pub(super) fn read(
 ) -> Vec<Arc<Hook>> {
     let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
     let hooks = hooks.filter_map(Value::as_object).enumerate();
-    hooks.map(|(at, hook)| Arc::new(Hook::read((configuration, at), hook, services, users))).collect()
+    hooks.map(|(index, hook)| Arc::new(Hook::read(configuration, index, hook, services, users))).collect()
 }
 
 impl Hook {
-    fn read((configuration, at): (&str, usize), hook: &Object, services: &Services, users: &Users) -> Self {
+    fn read(configuration: &str, index: usize, hook: &Object, services: &Services, users: &Users) -> Self {
         let text = |key: &str| object::text(hook, &[key]);
         let config = hook.get("clientConfig").unwrap_or(&Value::Null);
         let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Hook {
         let known = |version: &str| ["v1", "v1beta1"].into_iter().find(|known| *known == version);
         let review = versions.filter_map(Value::as_str).find_map(known);
         Self {
-            id: format!("{configuration}/{at}"),
+            id: format!("{configuration}/{index}"),
             configuration: configuration.to_owned(),
             name: text("name").to_owned(),
             criteria: criteria(hook),
@@ -71,17 +71,17 @@ impl Hook {
             has_side_effects: !["None", "NoneOnDryRun"].contains(&text("sideEffects")),
             is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
             review,
-            webhook: Target::read(config).and_then(|target| {
-                let credentials = credentials(users.of(&target.host, target.port))?;
-                Ok(Webhook::new(target, &bundle, timeout, services, credentials))
+            webhook: WebhookAddress::read(config).and_then(|address| {
+                let credentials = credentials(users.of(&address.host, address.port))?;
+                Ok(Webhook::new(address, &bundle, timeout, services, credentials))
             }),
         }
     }
 }
 
-/// The credentials of a user as requests carry them.
-fn credentials(user: Option<&User>) -> Result<Credentials, String> {
-    let Some(user) = user else { return Ok(Credentials::default()) };
+/// The operator's credentials as headers and certificates.
+fn credentials(user: Option<&User>) -> Result<WebhookCredentials, String> {
+    let Some(user) = user else { return Ok(WebhookCredentials::default()) };
     let value = match &user.basic {
         Some((name, password)) => Some(format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))),
         None => (!user.token.is_empty()).then(|| format!("Bearer {}", user.token)),
@@ -93,10 +93,10 @@ fn credentials(user: Option<&User>) -> Result<Credentials, String> {
     authorization.iter_mut().for_each(|value| value.set_sensitive(true));
     let identity = user.certificate.clone();
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
-    Ok(Credentials { identity, authorization })
+    Ok(WebhookCredentials { identity, authorization })
 }
 
-/// Policies say the same with other words.
+/// The match criteria, in the form of policies.
 fn criteria(hook: &Object) -> Criteria {
     let mut resources = Map::new();
     for (key, word) in [
@@ -107,7 +107,7 @@ fn criteria(hook: &Object) -> Criteria {
     ] {
         resources.extend(hook.get(key).map(|value| (word.to_owned(), value.clone())));
     }
-    // A policy without rules is about everything, a webhook about nothing.
+    // Without rules a policy matches everything, a webhook nothing.
     let is_empty = hook.get("rules").and_then(Value::as_array).is_none_or(Vec::is_empty);
     if is_empty {
         resources.insert("resourceRules".to_owned(), Value::Array(vec![Value::Object(Map::new())]));

@@ -1,4 +1,4 @@
-//! The documents that are sent to webhooks, and what comes back.
+//! AdmissionReviews: requests and responses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,30 +6,35 @@ use model::error::{Error, quote};
 use model::object::text_in;
 use serde_json::{Map, Value, json};
 
-use super::Asked;
-use crate::admission::Request;
+use super::WebhookCall;
+use crate::admission::AdmissionAttributes;
 use crate::registry::Served;
 
-/// What a webhook is asked: its document.
-pub(super) fn document(request: &Request<'_>, asked: &Asked<'_>, version: &str, uid: &str) -> Value {
+/// The AdmissionReview for a webhook.
+pub(super) fn document(
+    request: &AdmissionAttributes<'_>,
+    webhook_call: &WebhookCall<'_>,
+    version: &str,
+    uid: &str,
+) -> Value {
     let kind = |of: &Served| json!({"group": of.group, "version": of.version, "kind": of.kind});
     let resource = |of: &Served| json!({"group": of.group, "version": of.version, "resource": of.plural});
     let requested = &request.call.resource_type;
     let mut body = json!({
         "uid": uid,
-        "kind": kind(asked.shown),
-        "resource": resource(asked.served),
+        "kind": kind(webhook_call.shown),
+        "resource": resource(webhook_call.served),
         "requestKind": kind(request.shown),
         "requestResource": resource(requested),
         "operation": request.operation.as_str(),
         "userInfo": user(request),
-        "object": asked.object,
-        "oldObject": asked.old,
+        "object": webhook_call.object,
+        "oldObject": webhook_call.old,
         "dryRun": request.dry_run,
         "options": request.options(),
     });
-    // A name that was generated is known by the second time that webhooks are asked.
-    let given = asked.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
+    // A generated name is known by the second round.
+    let given = webhook_call.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
     let texts = [
         ("subResource", request.subresource()),
         ("requestSubResource", request.subresource()),
@@ -42,7 +47,7 @@ pub(super) fn document(request: &Request<'_>, asked: &Asked<'_>, version: &str, 
     json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"), "request": body})
 }
 
-fn user(request: &Request<'_>) -> Value {
+fn user(request: &AdmissionAttributes<'_>) -> Value {
     let caller = &request.call.caller;
     let mut user = Map::from_iter([("username".to_owned(), Value::from(caller.name.as_str()))]);
     if !caller.uid.is_empty() {
@@ -54,8 +59,8 @@ fn user(request: &Request<'_>) -> Value {
     Value::Object(user)
 }
 
-/// What a webhook said.
-pub(super) struct Answer {
+/// The response of a webhook.
+pub(super) struct ReviewResponse {
     pub allowed: bool,
     pub patch: Option<Value>,
     pub result: Value,
@@ -63,11 +68,16 @@ pub(super) struct Answer {
     pub annotations: Map<String, Value>,
 }
 
-/// Reads an answer.
+/// Parses an AdmissionReview response.
 ///
 /// # Errors
-/// What is wrong with it, in the words of Kubernetes.
-pub(super) fn read(bytes: &[u8], uid: &str, version: &str, is_mutating: bool) -> Result<Answer, String> {
+/// Kubernetes' message for an invalid response.
+pub(super) fn read(
+    bytes: &[u8],
+    uid: &str,
+    version: &str,
+    is_mutating: bool,
+) -> Result<ReviewResponse, String> {
     let invalid = |problem: &str| format!("received invalid webhook response: {problem}");
     let unreadable = |error: String| {
         format!("failed to call webhook: couldn't get version/kind; json parse error: {error}")
@@ -91,7 +101,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, version: &str, is_mutating: bool) ->
     }
     let patch = patch(response, version, is_mutating)?;
     let texts = response.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    Ok(Answer {
+    Ok(ReviewResponse {
         allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or(false),
         patch,
         result: response.get("status").cloned().unwrap_or_default(),
@@ -130,7 +140,7 @@ fn patch(response: &Value, version: &str, is_mutating: bool) -> Result<Option<Va
     Ok(Some(patch).filter(|patch| patch.as_array().is_none_or(|steps| !steps.is_empty())))
 }
 
-/// The refusal of a webhook.
+/// The error of a denial.
 pub(super) fn denied(name: &str, result: &Value) -> Error {
     let text = |key: &str| text_in(result, key);
     let by = format!("admission webhook {} denied the request", quote(name));

@@ -1,17 +1,21 @@
-//! Objects that a webhook has changed, in the version of the request.
+//! Conversion of objects that a webhook changed back to the version of the request.
 
 use model::Revision;
 use model::error::Error;
 use serde_json::Value;
 
-use crate::admission::Request;
+use crate::admission::AdmissionAttributes;
 use crate::registry::{Object, Served};
 use crate::verbs::{metadata_mut, text};
 
-/// An object of a version as it stands in the request.
-pub(super) async fn taken(request: &Request<'_>, object: Value, from: &Served) -> Result<Object, Error> {
+/// Converts an object from the version of the webhook to that of the request.
+pub(super) async fn taken(
+    request: &AdmissionAttributes<'_>,
+    object: Value,
+    from: &Served,
+) -> Result<Object, Error> {
     let Value::Object(mut object) = object else {
-        return Err(Error::internal("the patch does not leave an object"));
+        return Err(Error::internal("the patched document is no object"));
     };
     object.remove("kind");
     object.remove("apiVersion");
@@ -27,13 +31,13 @@ pub(super) async fn taken(request: &Request<'_>, object: Value, from: &Served) -
     Ok(object)
 }
 
-fn is_other(request: &Request<'_>, served: &Served) -> bool {
+fn is_other(request: &AdmissionAttributes<'_>, served: &Served) -> bool {
     let of = &request.call.resource_type;
     (&served.group, &served.version) != (&of.group, &of.version) && served.resource == of.resource
 }
 
-/// What a patch makes has the revision that it was made of, and so has all that will be written, though nobody names it.
-pub(super) fn set_revision(request: &Request<'_>, object: &mut Object, is_final: bool) {
+/// Sets the resourceVersion that Kubernetes shows to webhooks after a patch.
+pub(super) fn set_revision(request: &AdmissionAttributes<'_>, object: &mut Object, is_final: bool) {
     if let Some(old) = request.old.filter(|_| is_final || request.call.is_patch())
         && text(object, "resourceVersion").is_empty()
     {

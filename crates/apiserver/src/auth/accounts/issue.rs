@@ -1,16 +1,16 @@
-//! New tokens.
+//! Issues service account tokens.
 
 use model::error::Error;
 
 use super::Accounts;
-use super::claims::{Audience, Bound, Claims};
+use super::jwt::{Audience, Bound, Claims};
 
-/// What kubelets ask for: such tokens live longer, so that programs that never read them again go on.
+/// The lifetime that kubelets request. Such tokens are extended, for clients that never reload them.
 const USUAL: i64 = 3607;
 const EXTENDED: i64 = 365 * 24 * 60 * 60;
 
 impl Accounts {
-    /// A token for a service account that is good for these audiences and for so many seconds, and what it is called in logs.
+    /// Issues a token for these audiences and this lifetime. Returns the token and its credential ID.
     pub fn issue(
         &self,
         mut bound: Bound,

@@ -1,10 +1,10 @@
-//! Service accounts: the tokens that they get, and whom a token stands for.
+//! Service accounts: issuing and verification of their tokens.
 
-mod claims;
 mod issue;
-mod publish;
-pub(crate) mod tracking;
-mod verified;
+mod jwks;
+mod jwt;
+pub(crate) mod legacy_token_tracking;
+mod signature_cache;
 mod verify;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,35 +14,36 @@ use process::reload::Current;
 use process::signing::{PublicKey, SigningKey};
 use store::Store;
 
-pub(crate) use claims::{Bound, Reference};
+pub(crate) use jwt::{Bound, Reference};
 
 use super::Identity;
-use tracking::{Ledger, Uses};
+use legacy_token_tracking::{LastUseRecorder, TokenUses};
+use signature_cache::SignatureCache;
 
-/// The name of an issuer, and of an audience, where nobody chooses another.
+/// The default issuer and audience.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// How tokens of service accounts are made and checked.
+/// The settings of service account tokens.
 #[derive(Clone, Debug)]
 pub struct ServiceAccounts {
-    /// Who issues tokens, as they say: the first one signs, all are trusted.
+    /// Accepted issuers; the first one signs.
     pub issuers: Vec<String>,
-    /// The names under which tokens are meant for this server.
+    /// The audiences of this server.
     pub audiences: Vec<String>,
-    /// The key that signs.
+    /// The signing key.
     pub signing: Current<SigningKey>,
-    /// The keys that verify signatures; `None` for the public half of the one that signs.
+    /// The verification keys; `None` for the public part of the signing key.
     pub keys: Option<Current<Vec<PublicKey>>>,
-    /// For how many seconds a token lives at most; `None` for any time.
+    /// The longest lifetime in seconds; `None` for no limit.
     pub longest: Option<i64>,
-    /// Whether tokens of pods for this server live longer than is asked for.
+    /// Whether tokens of Pods for this server get an extended lifetime.
     pub extends: bool,
-    /// Where others find the keys; without it at the address of the server.
+    /// The URI of the JWKS; by default that of this server.
     pub jwks_uri: Option<String>,
 }
 
 impl ServiceAccounts {
-    /// One key signs, and its public half verifies.
+    /// Signs with one key and verifies with its public part.
     pub fn new(signing: impl Into<Current<SigningKey>>) -> Self {
         Self {
             issuers: vec![ISSUER.to_owned()],
@@ -55,10 +56,10 @@ impl ServiceAccounts {
         }
     }
 
-    /// With a key that is forgotten with the server, and with it all tokens.
+    /// With an ephemeral key: tokens end with the server.
     ///
     /// # Errors
-    /// No key can be made.
+    /// The key cannot be generated.
     pub fn ephemeral() -> Result<Self, Error> {
         let failed = |error| Error::internal(format!("no key can be made: {error}"));
         let pem = SigningKey::generate().map_err(failed)?;
@@ -66,31 +67,31 @@ impl ServiceAccounts {
     }
 }
 
-/// The service accounts of a server.
+/// Issues and verifies the tokens of a server.
 pub(crate) struct Accounts {
     pub settings: ServiceAccounts,
     store: Store,
-    ledger: Ledger,
-    /// Where the server is, for who asks for its keys.
+    last_uses: LastUseRecorder,
+    /// The address of the server, for the OIDC discovery document.
     address: String,
     keyring: Mutex<Arc<Keyring>>,
 }
 
-/// The keys as they are now, with the tokens that they verified: a token is good no longer than its key.
+/// The current keys and the tokens that they verified: replacing a key drops its cached tokens.
 pub(crate) struct Keyring {
     signing: Arc<SigningKey>,
-    /// The keys of files that verify, if there are such files.
+    /// The verification keys from files, if configured.
     given: Option<Arc<Vec<PublicKey>>>,
-    verified: verified::Verified,
+    signatures: SignatureCache,
 }
 
 impl Keyring {
     fn of(settings: &ServiceAccounts) -> Self {
         let given = settings.keys.as_ref().map(Current::get);
-        Self { signing: settings.signing.get(), given, verified: verified::Verified::default() }
+        Self { signing: settings.signing.get(), given, signatures: SignatureCache::default() }
     }
 
-    /// Whether this still is what the settings say.
+    /// Whether the keys are the configured ones.
     fn is_current(&self, settings: &ServiceAccounts) -> bool {
         let given = match (&self.given, &settings.keys) {
             (Some(given), Some(keys)) => Arc::ptr_eq(given, &keys.get()),
@@ -99,21 +100,21 @@ impl Keyring {
         given && Arc::ptr_eq(&self.signing, &settings.signing.get())
     }
 
-    /// The keys that verify.
+    /// The verification keys.
     fn verifying(&self) -> &[PublicKey] {
         self.given.as_ref().map_or(std::slice::from_ref(self.signing.public()), |given| given)
     }
 }
 
 impl Accounts {
-    /// With what is to be taken down of the use of tokens.
-    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, Uses) {
-        let (ledger, uses) = Ledger::new();
+    /// Also returns the queue of token uses.
+    pub fn new(settings: ServiceAccounts, store: Store, address: String) -> (Self, TokenUses) {
+        let (last_uses, uses) = LastUseRecorder::new();
         let keyring = Mutex::new(Arc::new(Keyring::of(&settings)));
-        (Self { settings, store, ledger, address, keyring }, uses)
+        (Self { settings, store, last_uses, address, keyring }, uses)
     }
 
-    /// The keys as they are now.
+    /// The current keys.
     fn keyring(&self) -> Arc<Keyring> {
         let mut keyring = self.keyring.lock().unwrap_or_else(PoisonError::into_inner);
         if !keyring.is_current(&self.settings) {
@@ -124,7 +125,7 @@ impl Accounts {
 }
 
 impl Identity {
-    /// The service account of this name.
+    /// The identity of a service account.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
         Self::authenticated(format!("{PREFIX}{namespace}:{name}"), groups)
@@ -133,7 +134,7 @@ impl Identity {
 
 const PREFIX: &str = "system:serviceaccount:";
 
-/// Namespace and name of the service account that a user is, if they are one.
+/// Namespace and name of the service account of a user name.
 pub(crate) fn account_of(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(PREFIX)?.split_once(':')?;
     (is_label(namespace) && !name.is_empty() && !name.contains(':')).then_some((namespace, name))

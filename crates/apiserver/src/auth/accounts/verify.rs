@@ -1,4 +1,4 @@
-//! Whom a token stands for: its signature, its times, its audiences, and whether all that it names is still there.
+//! Verification of tokens: signature, lifetime, audiences, and existence of the account and the bound objects.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use serde::Deserialize;
 use store::Stored;
 use subtle::ConstantTimeEq;
 
-use super::claims::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
-use super::{Accounts, Identity, account_of, verified};
+use super::jwt::{self, Bound, Claims, Legacy, Parsed, Reference, encode};
+use super::{Accounts, Identity, account_of, signature_cache};
 use crate::warnings::Warnings;
 
-/// The issuer of tokens that are kept in secrets.
+/// The issuer of legacy tokens.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
-/// How far clocks may be apart, in seconds.
+/// Accepted clock skew in seconds.
 const LEEWAY: i64 = 60;
 const AUTO_GENERATED: &str = "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// As much of an object as has to be known.
+/// The fields of a stored object that verification needs.
 #[derive(Default, Deserialize)]
-struct Known {
+struct StoredObject {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
     data: Data,
     #[serde(default)]
-    secrets: Vec<Named>,
+    secrets: Vec<NamedReference>,
 }
 
 #[derive(Default, Deserialize)]
-struct Named {
+struct NamedReference {
     #[serde(default)]
     name: String,
 }
@@ -59,22 +59,22 @@ struct Data {
     token: Option<String>,
 }
 
-/// An object that a token names.
-struct Found {
+/// An object that a token references.
+struct ReferencedObject {
     uid: String,
-    known: Known,
+    known: StoredObject,
 }
 
-impl Found {
+impl ReferencedObject {
     fn ended_before(&self, moment: i64) -> bool {
         let time = self.known.metadata.deletion_timestamp.as_deref();
-        // What cannot be read has ended.
+        // A timestamp that cannot be parsed counts as passed.
         time.is_some_and(|time| time.parse::<Timestamp>().map_or(true, |time| time.as_second() < moment))
     }
 }
 
 impl Accounts {
-    /// Whom a token stands for and which of the wanted audiences it is for. `None`: it is none of ours. `Err`: it is bad.
+    /// The identity of a token and its accepted audiences. `None`: the token has another issuer. `Err`: it is invalid.
     pub async fn verify(
         &self,
         token: &str,
@@ -102,20 +102,20 @@ impl Accounts {
         Ok(Some((identity, audiences)))
     }
 
-    /// What a token says, if one of our issuers has signed it. `None`: it is none of ours.
+    /// The claims of a token with a valid signature. `None`: the token has another issuer.
     fn signed(&self, token: &str) -> Result<Option<Arc<Claims>>, String> {
-        let (print, keyring) = (verified::print(token), self.keyring());
-        if let Some(claims) = keyring.verified.get(&print) {
+        let (digest, keyring) = (signature_cache::digest(token), self.keyring());
+        if let Some(claims) = keyring.signatures.get(&digest) {
             return Ok(Some(claims));
         }
-        let Some(parsed) = claims::parse(token) else { return Ok(None) };
+        let Some(parsed) = jwt::parse(token) else { return Ok(None) };
         let issuer = &parsed.claims.iss;
         if issuer != LEGACY_ISSUER && !self.settings.issuers.contains(issuer) {
             return Ok(None);
         }
         check_signature(keyring.verifying(), &parsed)?;
         let claims = Arc::new(parsed.claims);
-        keyring.verified.add(print, claims.clone());
+        keyring.signatures.add(digest, claims.clone());
         Ok(Some(claims))
     }
 
@@ -178,7 +178,7 @@ impl Accounts {
         if found.ended_before(now - LEEWAY) { Err(INVALIDATED.to_owned()) } else { Ok(()) }
     }
 
-    /// A token that is kept in a secret.
+    /// Verifies a legacy token.
     async fn of_secret(
         &self,
         token: &str,
@@ -218,7 +218,7 @@ impl Accounts {
             return Err(format!("ServiceAccount UID ({}) does not match claim ({uid})", account.uid));
         }
         let Labels { invalid_since, last_used } = kept.known.metadata.labels;
-        self.ledger.note(namespace, secret, &kept.uid, last_used.as_deref(), Timestamp::now());
+        self.last_uses.note(namespace, secret, &kept.uid, last_used.as_deref(), Timestamp::now());
         if invalid_since.is_some_and(|since| !since.is_empty()) {
             return Err(format!(
                 "the token in secret {namespace}/{secret} for service account {namespace}/{name} has been marked invalid. \
@@ -232,18 +232,22 @@ impl Accounts {
         Ok(Identity { uid: uid.clone(), ..Identity::service_account(namespace, name) })
     }
 
-    async fn account(&self, namespace: &str, name: &str) -> Result<Found, String> {
+    async fn account(&self, namespace: &str, name: &str) -> Result<ReferencedObject, String> {
         let found = self.find("serviceaccounts", namespace, name).await?;
         found.ok_or_else(|| format!("serviceaccounts {} not found", quote(name)))
     }
 
-    async fn find(&self, resource: &str, namespace: &str, name: &str) -> Result<Option<Found>, String> {
+    async fn find(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<ReferencedObject>, String> {
         let key = ObjectKey::new(&Resource::new("", resource), namespace, name);
         let found = self.store.get(&key, None).await.map_err(|error| error.to_string())?;
         let known = |Stored { uid, value, .. }: Stored| {
-            let known =
-                serde_json::from_slice(&value).map_err(|_| "a stored object cannot be read".to_owned());
-            known.map(|known| Found { uid: uid.0, known })
+            let known = serde_json::from_slice(&value).map_err(|_| "cannot parse a stored object".to_owned());
+            known.map(|known| ReferencedObject { uid: uid.0, known })
         };
         found.map(known).transpose()
     }
@@ -275,7 +279,7 @@ fn check_times(claims: &Claims, now: i64) -> Result<(), String> {
     Err(format!("service account token {problem}"))
 }
 
-/// A list as Go shows it.
+/// A list in Go's format.
 fn go(list: &[String]) -> String {
     let quoted: Vec<String> = list.iter().map(|text| model::error::quote(text)).collect();
     format!("[{}]", quoted.join(" "))

@@ -1,29 +1,29 @@
-//! Authorization by roles and bindings: the rules in memory, and the task that keeps them as the stored objects say.
+//! The RBAC authorizer: an index of roles and bindings that informers keep current.
 
-mod follow;
+mod informer;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use kinds::rbac::{Caller, GROUP, Index, Request, Verdict, Words, not_found};
+use kinds::rbac::{Caller, GROUP, Index, RequestAttributes, Verdict, Words, not_found};
 use model::Resource;
 use serde_json::json;
 
-pub(crate) use follow::follow;
+pub(crate) use informer::start_informers;
 
-use super::{Authorizer, Decision, Identity, Question, Rules};
+use super::{Authorizer, AuthorizerAttributes, Decision, Identity, Rules};
 use crate::informer::Position;
 use crate::registry::ResourceType;
 
-/// What the rules are read from.
+/// The kinds of RBAC objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RbacKind {
     Roles,
     ClusterRoles,
     RoleBindings,
     ClusterRoleBindings,
 }
 
-impl Kind {
+impl RbacKind {
     pub const ALL: [Self; 4] =
         [Self::Roles, Self::ClusterRoles, Self::RoleBindings, Self::ClusterRoleBindings];
 
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// As the store names it.
+    /// The resource in the store.
     pub fn resource(self) -> Resource {
         Resource::new(GROUP, self.plural())
     }
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// The rules as they are now, and up to which revision they follow each kind.
+/// The current rules, and the position of each informer.
 #[derive(Default)]
 pub(crate) struct Rbac {
     index: RwLock<Index>,
@@ -63,7 +63,7 @@ pub(crate) struct Rbac {
 }
 
 impl Rbac {
-    /// With these rules, whatever is stored.
+    /// With fixed rules, for servers without RBAC objects.
     pub fn fixed(index: Index) -> Self {
         Self { index: RwLock::new(index), ..Self::default() }
     }
@@ -76,15 +76,15 @@ impl Rbac {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of the informer of a kind.
-    pub fn position(&self, kind: Kind) -> &Position {
+    /// The position of the informer of a kind.
+    pub fn position(&self, kind: RbacKind) -> &Position {
         &self.positions[kind as usize]
     }
 }
 
 impl Authorizer for Rbac {
-    fn decide(&self, caller: &Identity, question: Question<'_>) -> Decision {
-        match self.index().decide(of(caller), request(question)) {
+    fn decide(&self, caller: &Identity, attributes: AuthorizerAttributes<'_>) -> Decision {
+        match self.index().decide(of(caller), request(attributes)) {
             Verdict::Allowed(by) => Decision::Allow { reason: format!("RBAC: allowed by {by}") },
             Verdict::NoRule(problem) if problem.is_empty() => Decision::NoOpinion { reason: problem },
             Verdict::NoRule(problem) => Decision::NoOpinion { reason: format!("RBAC: {problem}") },
@@ -107,21 +107,21 @@ impl Authorizer for Rbac {
     }
 }
 
-/// A caller as the rules see them.
+/// A caller as RBAC rules see it.
 pub(crate) fn of(caller: &Identity) -> Caller<'_> {
     Caller { name: &caller.name, groups: &caller.groups }
 }
 
-fn request(question: Question<'_>) -> Request<'_> {
-    match question {
-        Question::Resource { verb, place } => Request::Resource {
+fn request(attributes: AuthorizerAttributes<'_>) -> RequestAttributes<'_> {
+    match attributes {
+        AuthorizerAttributes::Resource { verb, path } => RequestAttributes::Resource {
             verb,
-            group: &place.group,
-            resource: &place.resource,
-            subresource: &place.subresource,
-            namespace: &place.namespace,
-            name: &place.name,
+            group: &path.group,
+            resource: &path.resource,
+            subresource: &path.subresource,
+            namespace: &path.namespace,
+            name: &path.name,
         },
-        Question::Path { verb, path } => Request::Path { verb, path },
+        AuthorizerAttributes::Path { verb, path } => RequestAttributes::Path { verb, path },
     }
 }

@@ -1,4 +1,4 @@
-//! OpenAPI documents as protobuf, in the forms of gnostic. Only what our documents hold is written.
+//! OpenAPI documents as gnostic protobuf messages. Only the fields of our documents are encoded.
 
 pub mod v2;
 pub mod v3;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::document::Pieces;
 
-/// A value as YAML, of which JSON is a part.
+/// A value as YAML; JSON is valid YAML.
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
     message.bytes(2, value.to_string().as_bytes());
@@ -22,12 +22,12 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A message that is being written.
+/// A message under construction.
 #[derive(Default)]
 pub struct Message(pub Vec<u8>);
 
 impl Message {
-    /// A message with one message in it.
+    /// A message with one nested message.
     fn of(tag: u32, inner: &Self) -> Self {
         let mut message = Self::default();
         message.message(tag, inner);
@@ -59,7 +59,7 @@ impl Message {
         self.message(tag, &pair);
     }
 
-    /// Pieces, each of which goes when it is written.
+    /// Encoded parts, each dropped after it is copied.
     fn pieces(&mut self, tag: u32, pieces: Pieces) {
         for (name, piece) in pieces {
             self.named(tag, &name, &Self(piece));
@@ -76,7 +76,7 @@ impl Message {
         items(values).for_each(|value| self.text(tag, value));
     }
 
-    /// What is not there is false.
+    /// A missing flag is false.
     fn flag(&mut self, tag: u32, value: &Value) {
         if value.as_bool() == Some(true) {
             self.truth(tag, true);

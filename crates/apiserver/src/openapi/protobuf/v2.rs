@@ -1,11 +1,11 @@
-//! The v2 document, in the form of gnostic's `openapi.v2.Document`, which older clients ask for.
+//! The v2 document as gnostic's `openapi.v2.Document`, which older clients request.
 
 use serde_json::Value;
 
 use super::{Message, any, fields, items};
 use crate::openapi::document::Document;
 
-/// The whole of a document.
+/// Encodes a document.
 pub fn document(document: Document) -> Vec<u8> {
     let mut message = Message::default();
     message.bytes(1, b"2.0");
@@ -60,10 +60,10 @@ fn operation(value: &Value) -> Message {
     message
 }
 
-/// A parameter is wrapped once for not being a reference, and again for its place.
+/// A parameter is wrapped in two oneofs: not a reference, and its location.
 fn parameter(value: &Value) -> Message {
     let mut message = Message::default();
-    let place = match value["in"].as_str() {
+    let tags = match value["in"].as_str() {
         Some("body") => {
             message.text(1, &value["description"]);
             message.text(2, &value["name"]);
@@ -72,20 +72,20 @@ fn parameter(value: &Value) -> Message {
             message.message(5, &schema(&value["schema"]));
             return Message::of(1, &Message::of(1, &message));
         }
-        Some("path") => Place { wrapper: 4, kind: 5, unique: 19 },
-        _ => Place { wrapper: 3, kind: 6, unique: 20 },
+        Some("path") => ParameterTags { wrapper: 4, kind: 5, unique: 19 },
+        _ => ParameterTags { wrapper: 3, kind: 6, unique: 20 },
     };
     message.flag(1, &value["required"]);
     message.text(2, &value["in"]);
     message.text(3, &value["description"]);
     message.text(4, &value["name"]);
-    message.text(place.kind, &value["type"]);
-    message.flag(place.unique, &value["uniqueItems"]);
-    Message::of(1, &Message::of(2, &Message::of(place.wrapper, &message)))
+    message.text(tags.kind, &value["type"]);
+    message.flag(tags.unique, &value["uniqueItems"]);
+    Message::of(1, &Message::of(2, &Message::of(tags.wrapper, &message)))
 }
 
-/// The tags in which parameters of the path and of the query differ.
-struct Place {
+/// The tags that differ between path and query parameters.
+struct ParameterTags {
     wrapper: u32,
     kind: u32,
     unique: u32,

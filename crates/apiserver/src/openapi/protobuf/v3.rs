@@ -1,11 +1,11 @@
-//! The document of a group version, in the form of gnostic's `openapi.v3.Document`.
+//! The document of a group version as gnostic's `openapi.v3.Document`.
 
 use serde_json::Value;
 
 use super::{Message, any, fields, items};
 use crate::openapi::document::Document;
 
-/// The whole of a document.
+/// Encodes a document.
 pub fn document(document: Document) -> Vec<u8> {
     let mut message = Message::default();
     message.bytes(1, b"3.0.0");
@@ -103,7 +103,7 @@ fn schemas(value: &Value) -> Message {
     message
 }
 
-/// Beside a reference nothing counts.
+/// Siblings of a reference are ignored.
 pub fn schema_or_reference(value: &Value) -> Message {
     match value.get("$ref") {
         Some(name) => {
@@ -176,7 +176,7 @@ fn bounds(message: &mut Message, value: &Value) {
     message.count(22, &value["minProperties"]);
 }
 
-/// There is no form for other defaults than numbers, truths and texts.
+/// gnostic has defaults of numbers, booleans and strings only.
 fn default_type(message: &mut Message, value: &Value) {
     let mut of = Message::default();
     match value {
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// What gnostic's own library makes of the document below.
+    /// The encoding of the document below by gnostic's library.
     const OF_GNOSTIC: &[&str] = &[
         "CgUzLjAuMBISCgpLdWJlcm5ldGVzMgQxLjM1Io4CCosCCgkvcC97bmFtZX0S/QEimwEKBGFfdjEaBWdldCBBKgVyZWFkQTInCiUK",
         "BWxpbWl0EgVxdWVyeRoEbW9zdFIPCg2gAQHKAQdpbnRlZ2VyQlwSQQoDMjAwEjoKOAoCT0saMgowChBhcHBsaWNhdGlvbi9qc29u",
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(STANDARD.encode(document(whole)), OF_GNOSTIC.concat());
     }
 
-    /// Values of any form are YAML.
+    /// Values of any type are YAML.
     #[test]
     fn extensions_and_values_are_there() {
         let bytes = schema(&json!({"enum": ["a"], "x-kubernetes-list-type": "set"})).0;

@@ -1,4 +1,4 @@
-//! From one version of a custom object to another: nothing but the version changes, or a webhook does it.
+//! Conversion between versions of a custom object: none, or by webhook.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use model::object::text_in;
 use serde_json::{Value, json};
 
 use crate::registry::Object;
-use crate::webhook::{Credentials, Services, Target, Webhook};
+use crate::webhook::{Services, Webhook, WebhookAddress, WebhookCredentials};
 
-/// How long a webhook may take.
+/// The timeout of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the versions of a definition become each other.
+/// The conversion strategy of a CRD.
 pub(crate) enum Conversion {
-    /// All have the same fields.
+    /// All versions have the same fields.
     None,
-    /// A webhook knows.
+    /// A webhook converts.
     Webhook(Box<Converter>),
 }
 
 impl Conversion {
-    /// Reads `spec.conversion`.
+    /// Parses `spec.conversion`.
     pub fn read(conversion: &Value, services: &Services) -> Self {
         if conversion.get("strategy").and_then(Value::as_str) != Some("Webhook") {
             return Self::None;
@@ -39,22 +39,23 @@ impl Conversion {
         let review =
             version.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
         Self::Webhook(Box::new(Converter {
-            webhook: Target::read(config)
-                .map(|target| Webhook::new(target, &bundle, TIMEOUT, services, Credentials::default())),
+            webhook: WebhookAddress::read(config).map(|target| {
+                Webhook::new(target, &bundle, TIMEOUT, services, WebhookCredentials::default())
+            }),
             review: review.into_iter().next(),
         }))
     }
 }
 
-/// A webhook that converts.
+/// A conversion webhook.
 pub(crate) struct Converter {
     webhook: Result<Webhook, String>,
-    /// The version of the documents that it understands.
+    /// The version of ConversionReview to send; `None` if no listed version is known.
     review: Option<&'static str>,
 }
 
 impl Converter {
-    /// Converts objects, which say what they are, all in one request.
+    /// Converts objects with kind and apiVersion, all in one request.
     pub async fn convert(&self, kind: &str, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, Error> {
         let Some(first) = objects.first() else { return Ok(objects) };
         let of = format!("{}, Kind={kind}", text(first, &["apiVersion"]));
@@ -89,7 +90,7 @@ impl Converter {
     }
 }
 
-/// The converted objects of an answer.
+/// The converted objects of a ConversionReview response.
 fn converted(answer: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, String> {
     let answer: Value = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
     let field = |value: &Value, key: &str| text_in(value, key).to_owned();
@@ -118,7 +119,7 @@ fn converted(answer: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, Strin
     Ok(objects.cloned().unwrap_or_default())
 }
 
-/// A converted object with the metadata of the original, of which a webhook may change only labels and annotations.
+/// Restores the metadata of the original; a webhook may change only labels and annotations.
 fn checked(original: &Object, converted: Value, to: &str) -> Result<Object, String> {
     let Value::Object(mut converted) = converted else { return Err("it is no object".to_owned()) };
     let version = text(&converted, &["apiVersion"]);
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_none_are_refused() {
+    fn invalid_conversion_reviews_are_refused() {
         assert_eq!(answer(|_| {}), Ok(vec![json!({})]));
         let refused = |change: fn(&mut Value)| answer(change).unwrap_err();
         assert_eq!(refused(|a| a["response"] = Value::Null), "no response provided");

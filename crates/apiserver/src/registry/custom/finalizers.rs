@@ -1,4 +1,4 @@
-//! Names of finalizers of custom objects: all are taken, and of some people are warned.
+//! Warnings about finalizer names of custom objects.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::registry::Object;
 
-/// Warns of finalizers whose names somebody else might use as well.
+/// Warns of finalizers without a domain, which may clash.
 pub fn finalizer_warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
     let had: BTreeSet<&str> = old.map(finalizers).unwrap_or_default();
     finalizers(new).difference(&had).flat_map(|name| finalizer_warning(name)).collect()

@@ -1,17 +1,17 @@
-//! Types that come from definitions: read from the stored objects, made ready for requests.
+//! The types of CRDs.
 
+mod codec;
+mod compressed;
 mod conversion;
-mod definition;
+mod crd;
 mod finalizers;
-mod opening;
-mod order;
-mod packed;
 pub mod scale;
 mod strategy;
 mod version;
+mod version_priority;
 
 pub(crate) use conversion::Conversion;
-pub use definition::Definition;
-pub(crate) use definition::{Read, state};
-pub use order::version_order;
-pub use version::{ScalePaths, Schema, Version, Versions, View};
+pub use crd::Crd;
+pub(crate) use crd::{ParsedCrd, state};
+pub use version::{CrdVersion, ScalePaths, Schema, Version, Versions};
+pub use version_priority::version_order;

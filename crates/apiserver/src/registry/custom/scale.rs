@@ -1,4 +1,4 @@
-//! The scale of custom objects, which is where their definition says.
+//! The scale subresource of custom objects, at the paths of their CRD.
 
 use model::error::{FieldError, quote};
 use serde_json::{Map, Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::version::ScalePaths;
 use crate::registry::Object;
 
-/// The scale of an object, of nothing where the object does not say how many replicas it wants.
+/// The Scale of an object; without replicas its spec is empty.
 ///
 /// # Errors
-/// What the object has in the place of a number.
+/// A value of another type than the Scale has.
 pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
     let mut metadata = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -31,11 +31,11 @@ pub fn scale_of(paths: &ScalePaths, object: &Object) -> Result<Object, String> {
     Ok(scale.as_object().cloned().unwrap_or_default())
 }
 
-/// What keeps the scale of an object from being shown: that nobody has said yet how many replicas it wants.
+/// Checks that the object has replicas.
 ///
 /// # Errors
-/// Where it should be said.
-pub fn is_said(paths: &ScalePaths, object: &Object) -> Result<(), String> {
+/// The path without a value.
+pub fn has_replicas(paths: &ScalePaths, object: &Object) -> Result<(), String> {
     match at(object, &paths.replicas) {
         Some(_) => Ok(()),
         None => {
@@ -44,7 +44,7 @@ pub fn is_said(paths: &ScalePaths, object: &Object) -> Result<(), String> {
     }
 }
 
-/// Sets what a scale says in the object that it is of: the replicas, and the version that the client knows.
+/// Writes replicas and resourceVersion of a Scale into its object.
 pub fn set_scale(paths: &ScalePaths, object: &mut Object, scale: &Object) {
     let replicas = scale.get("spec").and_then(|spec| spec.get("replicas")).and_then(Value::as_i64);
     set(object, &paths.replicas, replicas.unwrap_or_default().into());
@@ -61,7 +61,7 @@ pub fn set_scale(paths: &ScalePaths, object: &mut Object, scale: &Object) {
     }
 }
 
-/// What is wrong with the fields that the scale shows; of the status alone where only that is written.
+/// Validates the fields of the Scale; only the status for a status update.
 pub fn validate(paths: &ScalePaths, object: &Object, only_status: bool) -> Vec<FieldError> {
     let of_number = |path: &String| {
         let at = format!(".{path}");
@@ -99,7 +99,7 @@ fn number(object: &Object, path: &str) -> Result<Option<i64>, String> {
     }
 }
 
-/// Kubernetes' words for a value of another type than the scale needs.
+/// Kubernetes' message for a value of another type.
 fn mismatch(path: &str, value: &Value, expected: &str) -> String {
     let (shown, kind) = match value {
         Value::Null => ("<nil>".to_owned(), "<nil>"),

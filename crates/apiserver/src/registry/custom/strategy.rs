@@ -1,4 +1,4 @@
-//! What is particular to the objects of a definition when they are written, and how they look as rows.
+//! The strategy and the table of custom objects.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use serde_json::Value;
 
 use super::finalizers::finalizer_warnings;
 use super::scale;
-use super::version::View;
+use super::version::CrdVersion;
 use crate::registry::{Object, Strategy, TableRenderer};
 
-/// The strategy of all types that come from definitions.
+/// The strategy of the types of CRDs.
 pub struct Custom {
-    view: View,
-    /// The fields of all versions: whichever a client names, the index has it.
+    view: CrdVersion,
+    /// The selectable fields of all versions, since they share one index.
     selectable: Vec<Cow<'static, str>>,
 }
 
 impl Custom {
     /// The strategy of a version.
-    pub fn new(view: View) -> Self {
+    pub fn new(view: CrdVersion) -> Self {
         let all = view.versions.all.iter().flat_map(|version| version.selectable.names());
         let mut selectable: Vec<Cow<'static, str>> = all.map(|name| name.to_owned().into()).collect();
         selectable.sort();
@@ -108,7 +108,7 @@ impl Strategy for Custom {
         finalizer_warnings(new, old)
     }
 
-    fn parts(&self) -> Node<'_> {
+    fn field_ownership(&self) -> Node<'_> {
         self.view.version().as_applied().types
     }
 

@@ -1,4 +1,4 @@
-//! The versions of a definition, each with its schema, which is compiled when it is first needed.
+//! The versions of a CRD with their schemas, which are compiled on first use.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -9,40 +9,40 @@ use process::Shutdown;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::compressed::Compressed;
 use super::conversion::Conversion;
-use super::order::version_order;
-use super::packed::Packed;
+use super::version_priority::version_order;
 use crate::registry::Object;
 
-/// What the types of one definition share.
+/// The versions of a CRD.
 pub struct Versions {
-    /// The group of all of them.
+    /// The group.
     pub group: Arc<str>,
-    /// The kind of their objects.
+    /// The kind of the objects.
     pub kind: String,
-    /// The kind of their lists.
+    /// The kind of lists.
     pub list_kind: String,
-    /// All versions, served or not, in the order of the definition.
+    /// All versions, served or not, in the order of the CRD.
     pub all: Vec<Version>,
-    /// Which of them objects are stored in: one of them, for a definition without versions has no types.
+    /// The index of the storage version.
     pub storage: usize,
-    /// Objects that were written later are as their schema wants them; older ones are brought into its shape when they are read.
+    /// Objects of later revisions conform to the schema; older ones are pruned and defaulted when they are read.
     pub since: Revision,
-    /// How they become each other.
+    /// The conversion between versions.
     pub(crate) conversion: Conversion,
-    /// Rings when the definition has changed or is gone: what is under way with the objects ends.
-    pub ended: Shutdown,
-    /// Rings before that if the definition is gone, and all objects before it.
-    pub gone: Shutdown,
+    /// Cancelled when the CRD is changed or deleted: ends watches of its objects.
+    pub changed: Shutdown,
+    /// Cancelled before `changed` if the CRD is deleted, after all of its objects.
+    pub deleted: Shutdown,
 }
 
 impl Versions {
-    /// The version that objects are stored in.
+    /// The storage version.
     pub fn storage(&self) -> &Version {
         &self.all[self.storage]
     }
 
-    /// The version of this name, with its group.
+    /// The version of this apiVersion.
     pub fn find(&self, api_version: &str) -> Option<&Version> {
         self.all.iter().find(|version| version.api_version == api_version)
     }
@@ -54,58 +54,57 @@ pub struct Version {
     pub name: String,
     /// For instance `example.io/v1`.
     pub api_version: String,
-    /// Whether requests may name it.
+    /// Whether it is served.
     pub served: bool,
-    /// What clients are told who use it, if it is deprecated.
+    /// The deprecation warning.
     pub warning: Option<String>,
-    /// Whether the status is written by itself.
+    /// Whether it has a status subresource.
     pub has_status: bool,
-    /// The paths of its scale, if it has one.
+    /// The paths of its scale subresource.
     pub scale: Option<ScalePaths>,
-    /// What field selectors may name.
+    /// Its selectable fields.
     pub selectable: Selectable,
-    /// How its objects look as rows.
+    /// Its printer columns.
     pub columns: Columns,
-    /// What its objects look like.
+    /// Its schema.
     pub schema: Arc<Schema>,
 }
 
 impl Version {
-    /// The version as apply sees it. Objects of every version are taken to have the same fields, which is so unless somebody
-    /// else converts them.
+    /// The version for server-side apply. All versions are assumed to have the same fields, as without a conversion webhook.
     pub fn as_applied(&self) -> apply::Version<'_> {
         static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
         let structural = self.schema.structural();
-        let types = apply::Node::of_custom(structural.root(), structural.keeps_everything());
+        let types = apply::Node::of_custom(structural.root(), structural.preserves_unknown_fields());
         apply::Version { types, empty: &EMPTY, conversion: None }
     }
 }
 
-/// Where an object has what its scale shows, without the dot in front.
+/// The JSON paths of the scale subresource, without the leading dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// The wanted number.
+    /// The path of `spec.replicas`.
     pub replicas: String,
-    /// The number that there is.
+    /// The path of `status.replicas`.
     pub status_replicas: String,
-    /// What selects the pods, if there is such a field.
+    /// The path of the label selector.
     pub selector: Option<String>,
 }
 
-/// A schema as it was written, and compiled once it is needed.
+/// A schema, compiled on first use.
 pub struct Schema {
-    /// The `openAPIV3Schema`, or nothing.
-    source: Packed,
-    /// Stands for the text of the schema.
+    /// The `openAPIV3Schema`; empty if absent.
+    source: Compressed,
+    /// The digest of the schema.
     digest: String,
     preserve_unknown_fields: bool,
-    /// Whether it says of all unknown fields, at the top, that they are kept.
+    /// Whether the root preserves unknown fields.
     pub keeps_unknown: bool,
     compiled: OnceLock<Structural>,
 }
 
 impl Schema {
-    /// The schema of a version, which is compiled when it is first asked for; one of the known ones if it is the same.
+    /// The schema of a version; an identical one of `known` is reused.
     pub fn of(schema: Option<&Value>, preserve_unknown_fields: bool, known: &[Arc<Self>]) -> Arc<Self> {
         let source = schema.map(ToString::to_string).unwrap_or_default();
         let digest = format!("{:?}", digest(&SHA256, source.as_bytes()));
@@ -117,49 +116,49 @@ impl Schema {
         }
         let at_root = schema.and_then(|schema| schema.get("x-kubernetes-preserve-unknown-fields"));
         let keeps_unknown = preserve_unknown_fields || at_root == Some(&Value::Bool(true));
-        let (source, compiled) = (Packed::new(source.as_bytes()), OnceLock::new());
+        let (source, compiled) = (Compressed::new(source.as_bytes()), OnceLock::new());
         Arc::new(Self { source, digest, preserve_unknown_fields, keeps_unknown, compiled })
     }
 
-    /// The compiled form.
+    /// The compiled schema.
     pub fn structural(&self) -> &Structural {
         let compile = || Structural::compile_text(&self.source.text(), self.preserve_unknown_fields);
         self.compiled.get_or_init(compile)
     }
 
-    /// Stands for the text of the schema.
+    /// The digest of the schema.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The schema as a tree.
+    /// The schema as JSON.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.source.text()).unwrap_or_default()
     }
 }
 
-/// One version of a definition, as types have it.
+/// One version of a CRD.
 #[derive(Clone)]
-pub struct View {
+pub struct CrdVersion {
     /// All versions.
     pub versions: Arc<Versions>,
-    /// Which of them it is.
+    /// The index of this version.
     pub index: usize,
 }
 
-impl View {
-    /// The version itself.
+impl CrdVersion {
+    /// The version.
     pub fn version(&self) -> &Version {
         &self.versions.all[self.index]
     }
 
-    /// The compiled schema of the version.
+    /// The compiled schema.
     pub fn structural(&self) -> &Structural {
         self.version().schema.structural()
     }
 }
 
-/// What Kubernetes tells clients who use a deprecated version for which the definition has no words of its own.
+/// Kubernetes' default deprecation warning.
 pub fn deprecation(group: &str, kind: &str, version: &str, versions: &[(&str, bool)]) -> String {
     let newer = versions.iter().filter(|(name, is_good)| *is_good && version_order(name, version).is_lt());
     match newer.map(|(name, _)| *name).min_by(|a, b| version_order(a, b)) {

@@ -1,17 +1,17 @@
-//! The log of a container.
+//! The log subresource of Pods.
 
 use http::Response;
 use model::error::{Error, FieldError, quote};
 
-use super::{NO_WAY, container, is_placed, nothing, object};
+use super::{NO_NODE_CONNECTION, container, empty_response, is_placed, object};
 use crate::body::Body;
 use crate::request::query::Query;
 use crate::verbs::Call;
 
-/// Empty for a pod that has no node yet.
+/// Serves an empty log for a Pod without a node.
 pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     let errors = problems(&call.query)?;
-    let name = &call.place.name;
+    let name = &call.path.name;
     if !errors.is_empty() {
         let (group, kind) = (String::new(), "PodLogOptions".to_owned());
         return Err(Error::Invalid { group, kind, name: name.clone(), errors });
@@ -19,12 +19,12 @@ pub async fn read(call: &Call) -> Result<Response<Body>, Error> {
     let pod = object(call, "pods", name).await?;
     container(&pod, call.query.text("container"))?;
     if is_placed(call, &pod).await? {
-        return Err(Error::Failed { message: NO_WAY.to_owned() });
+        return Err(Error::Failed { message: NO_NODE_CONNECTION.to_owned() });
     }
-    Ok(nothing())
+    Ok(empty_response())
 }
 
-/// What is wrong with the options, in the order in which Kubernetes says so.
+/// The validation errors of the options, in Kubernetes' order.
 fn problems(query: &Query) -> Result<Vec<FieldError>, Error> {
     let [tail, bytes, seconds] = ["tailLines", "limitBytes", "sinceSeconds"].map(|key| number(query, key));
     let (tail, bytes, seconds) = (tail?, bytes?, seconds?);
@@ -77,7 +77,7 @@ fn check_time(query: &Query) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn told(query: &str) -> String {
+    fn error_of(query: &str) -> String {
         match problems(&Query::parse(query)) {
             Ok(errors) => errors.iter().map(FieldError::to_string).collect::<Vec<_>>().join("; "),
             Err(error) => error.to_string(),
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn options_are_checked() {
-        assert_eq!(told("follow=maybe&tailLines=0&limitBytes=1&sinceSeconds=1"), "");
-        assert_eq!(told("sinceTime=2020-01-01T00:00:00Z"), "");
-        assert_eq!(told("tailLines="), "strconv.ParseInt: parsing \"\": invalid syntax");
+        assert_eq!(error_of("follow=maybe&tailLines=0&limitBytes=1&sinceSeconds=1"), "");
+        assert_eq!(error_of("sinceTime=2020-01-01T00:00:00Z"), "");
+        assert_eq!(error_of("tailLines="), "strconv.ParseInt: parsing \"\": invalid syntax");
         let many = "9".repeat(20);
         assert_eq!(
-            told(&format!("limitBytes={many}")),
+            error_of(&format!("limitBytes={many}")),
             format!("strconv.ParseInt: parsing \"{many}\": value out of range")
         );
-        assert_eq!(told("limitBytes=0"), "limitBytes: Invalid value: 0: must be greater than 0");
+        assert_eq!(error_of("limitBytes=0"), "limitBytes: Invalid value: 0: must be greater than 0");
     }
 }

@@ -1,5 +1,5 @@
-//! What nodes would answer: logs, commands, ports, proxies. This server connects to none of them; it says what can be known
-//! without, as Kubernetes does.
+//! Subresources that need a node: log, exec, attach, portforward, proxy. This server does not connect to nodes; it answers as
+//! far as Kubernetes would without one.
 
 mod connect;
 mod log;
@@ -12,64 +12,64 @@ use serde_json::Value;
 
 use super::metadata::text;
 use super::{Call, store_error};
-use crate::auth::{Decision, Question};
+use crate::auth::{AuthorizerAttributes, Decision};
 use crate::body::Body;
 use crate::registry::Object;
 use crate::request::verb::Verb;
 
-/// What is told where only a node, or what runs there, could go on.
-const NO_WAY: &str = "this server does not connect to nodes, pods and services";
+/// The error if only a node could serve the request.
+const NO_NODE_CONNECTION: &str = "this server does not connect to nodes, pods and services";
 
-/// Which addresses of a node are tried, in this order.
+/// The address types of a node, by preference.
 const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
-/// Whether a part of a built-in type leads to a node.
-pub(crate) fn lead_to(group: &str, subresource: &str) -> bool {
+/// Whether a subresource of a built-in type needs a node.
+pub(crate) fn needs_node(group: &str, subresource: &str) -> bool {
     group.is_empty() && matches!(subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
 }
 
-/// Goes as far as it can without a node.
-pub async fn reach(call: Call) -> Result<Response<Body>, Error> {
-    if call.place.subresource == "log" {
+/// Serves the request as far as possible without a node.
+pub async fn serve(call: Call) -> Result<Response<Body>, Error> {
+    if call.path.subresource == "log" {
         return log::read(&call).await;
     }
     let options = connect::options(&call).await?;
     may_open(&call)?;
-    match (call.place.subresource.as_str(), call.place.resource.as_str()) {
+    match (call.path.subresource.as_str(), call.path.resource.as_str()) {
         ("proxy", "pods") => proxy::to_pod(&call).await,
         ("proxy", "services") => proxy::to_service(&call).await,
         ("proxy", _) => proxy::to_node(&call).await,
         ("portforward", _) => {
-            let pod = object(&call, "pods", &call.place.name).await?;
+            let pod = object(&call, "pods", &call.path.name).await?;
             stream(&call, &pod).await
         }
         _ => {
-            let pod = object(&call, "pods", &call.place.name).await?;
+            let pod = object(&call, "pods", &call.path.name).await?;
             container(&pod, options.get("container").and_then(Value::as_str).unwrap_or_default())?;
             stream(&call, &pod).await
         }
     }
 }
 
-/// Commands, terminals and ports need the verb `create`, whatever the method: WebSockets begin with a GET, and a right to read must
-/// not be one to run commands.
+/// exec, attach and portforward need the verb `create` for every method: WebSockets begin with a GET, and read access must
+/// not allow commands.
 fn may_open(call: &Call) -> Result<(), Error> {
-    if call.place.subresource == "proxy" {
+    if call.path.subresource == "proxy" {
         return Ok(());
     }
-    let question = Question::Resource { verb: Verb::Create.as_str(), place: &call.place };
-    match call.api.authorizer.decide(&call.caller, question) {
+    let attributes = AuthorizerAttributes::Resource { verb: Verb::Create.as_str(), path: &call.path };
+    match call.api.authorizer.decide(&call.caller, attributes) {
         Decision::Allow { .. } => Ok(()),
         Decision::Deny { reason } | Decision::NoOpinion { reason } => Err(Error::Forbidden {
             group: String::new(),
-            resource: call.place.resource.clone(),
-            name: call.place.name.clone(),
+            resource: call.path.resource.clone(),
+            name: call.path.name.clone(),
             message: reason,
         }),
     }
 }
 
-/// An object of the core group, in the place of the call where it is in a namespace.
+/// Reads an object of the core group, in the namespace of the call if it is namespaced.
 async fn object(call: &Call, plural: &str, name: &str) -> Result<Object, Error> {
     let found = maybe(call, plural, name).await?;
     found.ok_or_else(|| not_found(plural, name))
@@ -89,7 +89,7 @@ fn not_found(plural: &str, name: &str) -> Error {
     Error::NotFound { group: String::new(), resource: plural.to_owned(), name: name.to_owned() }
 }
 
-/// Which container is meant: the one that is named, or the only one.
+/// The requested container, or the only one.
 fn container(pod: &Object, named: &str) -> Result<(), Error> {
     let names = |key: &str| {
         let list = pod.get("spec").and_then(|spec| spec.get(key)).and_then(Value::as_array);
@@ -125,7 +125,7 @@ fn check_ports(call: &Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// A stream to a node begins with an upgrade of the connection.
+/// A stream to a node needs a connection upgrade.
 async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
     if !is_placed(call, pod).await? {
         let message = format!("pod {} does not have a host assigned", text(pod, "name"));
@@ -134,21 +134,21 @@ async fn stream(call: &Call, pod: &Object) -> Result<Response<Body>, Error> {
     if !call.headers.contains_key(UPGRADE) {
         return Err(Error::bad_request("Upgrade request required"));
     }
-    Err(Error::Failed { message: format!("error dialing backend: {NO_WAY}") })
+    Err(Error::Failed { message: format!("error dialing backend: {NO_NODE_CONNECTION}") })
 }
 
-/// Whether a pod has a node, which then must be there and have an address.
+/// Whether a Pod is bound to a node, which must then exist and have an address.
 async fn is_placed(call: &Call, pod: &Object) -> Result<bool, Error> {
     let node = pod.get("spec").and_then(|spec| spec["nodeName"].as_str()).unwrap_or_default();
     if node.is_empty() {
         return Ok(false);
     }
-    // Kubernetes names it as if it were a pod.
+    // Kubernetes reports the node as a pod.
     let found = maybe(call, "nodes", node).await?.ok_or_else(|| not_found("pods", node))?;
     address(&found).map(|_| true)
 }
 
-/// Where a node would be found.
+/// The preferred address of a node.
 fn address(node: &Object) -> Result<&str, Error> {
     let list = node.get("status").and_then(|status| status["addresses"].as_array());
     let known: Vec<(&str, &str)> = list
@@ -168,8 +168,8 @@ fn address(node: &Object) -> Result<&str, Error> {
     })
 }
 
-/// There is nothing to read.
-fn nothing() -> Response<Body> {
+/// An empty response.
+fn empty_response() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

@@ -1,4 +1,4 @@
-//! Proxies: the name of a pod, service or node, with a scheme and a port around it.
+//! The proxy subresource of Pods, Services and Nodes: names with scheme and port.
 
 use std::net::IpAddr;
 
@@ -6,18 +6,18 @@ use http::Response;
 use model::error::{Error, quote};
 use serde_json::Value;
 
-use super::{NO_WAY, address, maybe, not_found, object};
+use super::{NO_NODE_CONNECTION, address, maybe, not_found, object};
 use crate::body::Body;
 use crate::verbs::Call;
 
-/// A name and a port, of `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
-struct Named<'a> {
+/// A name and port, parsed from `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
+struct ProxyTarget<'a> {
     name: &'a str,
-    /// Empty for none.
+    /// Empty if absent.
     port: &'a str,
 }
 
-impl<'a> Named<'a> {
+impl<'a> ProxyTarget<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let parts: Vec<&str> = text.split(':').collect();
         let (scheme, name, port) = match parts.as_slice() {
@@ -31,14 +31,14 @@ impl<'a> Named<'a> {
     }
 
     fn of(call: &'a Call, kind: &str) -> Result<Self, Error> {
-        let given = &call.place.name;
+        let given = &call.path.name;
         let message = || format!("invalid {kind} request {}", quote(given));
         Self::parse(given).ok_or_else(|| Error::BadRequest { message: message() })
     }
 }
 
 pub async fn to_pod(call: &Call) -> Result<Response<Body>, Error> {
-    let named = Named::of(call, "pod")?;
+    let named = ProxyTarget::of(call, "pod")?;
     let pod = object(call, "pods", named.name).await?;
     let status = pod.get("status");
     let found = status.and_then(|status| status["podIPs"][0]["ip"].as_str());
@@ -48,7 +48,7 @@ pub async fn to_pod(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 pub async fn to_node(call: &Call) -> Result<Response<Body>, Error> {
-    let named = Named::of(call, "node")?;
+    let named = ProxyTarget::of(call, "node")?;
     let node = object(call, "nodes", named.name).await?;
     let found = address(&node)?;
     if found.parse::<IpAddr>().is_ok() {
@@ -58,7 +58,7 @@ pub async fn to_node(call: &Call) -> Result<Response<Body>, Error> {
 }
 
 pub async fn to_service(call: &Call) -> Result<Response<Body>, Error> {
-    let Named { name, port } = Named::of(call, "service")?;
+    let ProxyTarget { name, port } = ProxyTarget::of(call, "service")?;
     let mut port = port.to_owned();
     if let Ok(number) = port.parse::<i32>() {
         let service = object(call, "services", name).await?;
@@ -81,10 +81,10 @@ pub async fn to_service(call: &Call) -> Result<Response<Body>, Error> {
         let mut names = ports.into_iter().flatten().map(|port| port["name"].as_str().unwrap_or_default());
         has("addresses") && names.any(|name| name == port)
     };
-    Err(if subsets.iter().any(is_there) { unreachable() } else { none_for(&call.place.name) })
+    Err(if subsets.iter().any(is_there) { unreachable() } else { none_for(&call.path.name) })
 }
 
-/// Nobody gets at the server's own machine through it.
+/// Refuses addresses of the server's own machine.
 fn allow(address: &str) -> Result<(), Error> {
     let is_allowed = address.parse::<IpAddr>().is_ok_and(|address| {
         let is_local = match address {
@@ -97,7 +97,7 @@ fn allow(address: &str) -> Result<(), Error> {
 }
 
 fn unreachable() -> Error {
-    unavailable(format!("error trying to reach service: {NO_WAY}"))
+    unavailable(format!("error trying to reach service: {NO_NODE_CONNECTION}"))
 }
 
 fn unavailable(message: String) -> Error {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn names_have_schemes_and_ports() {
-        let parts = |text| Named::parse(text).map(|named| (named.name, named.port));
+        let parts = |text| ProxyTarget::parse(text).map(|named| (named.name, named.port));
         assert_eq!(parts("a"), Some(("a", "")));
         assert_eq!(parts("a:web"), Some(("a", "web")));
         assert_eq!(parts("https:a:"), Some(("a", "")));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_this_machine_are_not_for_others() {
+    fn proxying_to_addresses_of_this_machine_is_refused() {
         for odd in
             ["", "x", "127.0.0.1", "0.0.0.0", "169.254.1.1", "255.255.255.255", "224.0.0.1", "::1", "fe80::1"]
         {

@@ -1,4 +1,4 @@
-//! The client that acts as the caller of a request.
+//! The acting client of a mount.
 
 use http::{Method, Request, Response};
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use super::{CONSOLE, Product, RESOURCES, allow, call as call_client, get, grant,
 use crate::admission::quota;
 use crate::client::CONFIGMAPS;
 
-/// Sends the request of the header `act` (method and path) as the caller, and answers with its code and body.
+/// Sends the request in the header `act` (method and path) as the caller, and responds with its code and body.
 pub(super) async fn act(call: Call) -> Response<Body> {
     let act = call.request.headers()["act"].to_str().unwrap().to_owned();
     let (method, path) = act.split_once(' ').unwrap();
@@ -71,7 +71,7 @@ async fn the_anonymous_user_acts_with_the_rights_of_the_anonymous_user() {
 }
 
 #[tokio::test]
-async fn nobody_acts_as_a_caller_whose_request_has_ended() {
+async fn the_acting_client_ends_with_the_request_of_its_caller() {
     let product = Product::default();
     let admin = server(&product, |builder| builder).await;
     assert_eq!(get(&admin.api, "master", &format!("{CONSOLE}/keep")).await.code, 200);

@@ -1,4 +1,4 @@
-//! The audit events of requests to mounts.
+//! Audit events of requests to mounts.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{CONSOLE, Product, RESOURCES, get, send, server};
 use crate::client::{CONFIGMAPS, Client};
 
-/// A server with a log of everything that the users with tokens do, and all of its events with some audit ID.
+/// A server with an audit log of all users with tokens, and a reader of the events with an audit ID.
 async fn logged() -> (Client, impl Fn(&str) -> Vec<Value>) {
     let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [
         {level: RequestResponse, users: [alice, master, 'system:anonymous']}]}";
@@ -83,7 +83,7 @@ async fn a_stream_has_an_event_at_its_start_and_one_at_its_end() {
 }
 
 #[tokio::test]
-async fn what_a_product_does_for_a_caller_has_the_id_of_the_callers_request() {
+async fn acting_requests_share_the_audit_id_of_the_caller() {
     let (admin, events) = logged().await;
     let request =
         request("master", "five", &format!("{RESOURCES}/act")).header("act", format!("GET {CONFIGMAPS}"));

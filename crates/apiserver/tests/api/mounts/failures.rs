@@ -1,4 +1,4 @@
-//! Failures of the server at paths of a mount: in the product's own form, or as a `Status`.
+//! Failures of the server at paths of a mount: in the product's format, or as a `Status`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{CONSOLE, Product, allow, get, send, server};
 use crate::client::{Answer, Client, PATIENCE};
 
-/// Checks a failure in the form of the product.
+/// Checks a failure in the product's format.
 #[track_caller]
 fn failed(answer: &Answer, code: u16, title: &str, unauthenticated: Value) {
     let problem = answer.json();

@@ -1,4 +1,4 @@
-//! Streams of mounts, and the bounds that they count into.
+//! Streams of mounts, and the limits that they count into.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_given_up_goes_unless_somebody_else_owns_it() {
+fn a_dropped_field_is_removed_unless_another_manager_owns_it() {
     let mut map = Live::new("v1", "ConfigMap");
     map.apply("a", json!({"data": {"x": "1", "y": "1"}}));
     map.apply("b", json!({"data": {"y": "1"}}));
@@ -61,7 +61,7 @@ fn sets_are_merged_by_value_and_atomic_parts_as_a_whole() {
 }
 
 #[test]
-fn what_is_not_of_the_type_is_refused() {
+fn a_configuration_of_the_wrong_type_is_refused() {
     let cases = [
         (json!({"dat": {}}), ".dat: field not declared in schema"),
         (json!({"data": {"a": 1}}), ".data.a: expected string, got &value.valueUnstructured{Value:1}"),
@@ -98,7 +98,7 @@ fn what_is_not_of_the_type_is_refused() {
 }
 
 #[test]
-fn what_nobody_tracked_belongs_to_nobody_in_particular() {
+fn fields_without_managers_belong_to_before_first_apply() {
     let mut map = Live::new("v1", "ConfigMap");
     let object = json!({"metadata": {"name": "m", "uid": "u"}, "data": {"x": "1"}});
     map.object = object.as_object().cloned();
@@ -112,7 +112,7 @@ fn what_nobody_tracked_belongs_to_nobody_in_particular() {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_by_itself() {
+fn kubectl_takes_over_fields_of_client_side_apply() {
     const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
     let mut map = Live::new("v1", "ConfigMap");
     let last = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"x": "1", "y": "1"}});
@@ -128,7 +128,7 @@ fn kubectl_takes_over_what_it_applied_by_itself() {
 }
 
 #[test]
-fn a_scale_shows_who_owns_the_replicas() {
+fn a_scale_has_the_managers_of_the_replicas() {
     let replicas = vec![("apps/v1", Some(vec!["spec", "replicas"]))];
     let scale = ScaleManagers { api_version: "apps/v1", replicas };
     let entry = |name: &str, operation: &str, version: &str, fields: Value| json!({"manager": name, "operation": operation, "apiVersion": version, "fieldsType": "FieldsV1", "fieldsV1": fields, "time": NOW});

@@ -1,4 +1,4 @@
-//! Apply as kube-apiserver 1.35 does it; the answers were taken from one.
+//! Server-side apply compared with recorded results of kube-apiserver 1.35.
 
 mod configs;
 mod properties;
@@ -16,18 +16,18 @@ const NOW: &str = "2026-01-02T03:04:05Z";
 const LATER: &str = "2026-01-02T03:04:06Z";
 
 /// The versions of a built-in kind.
-struct Kind {
+struct KindVersions {
     kind: &'static str,
     empty: Object,
 }
 
-impl Kind {
+impl KindVersions {
     fn new(kind: &'static str) -> Self {
         Self { kind, empty: Object::new() }
     }
 }
 
-impl Versions for Kind {
+impl Versions for KindVersions {
     fn version(&self, api_version: &str) -> Option<Version<'_>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let id = builtin().by_kind(group, version, self.kind)?;
@@ -36,20 +36,20 @@ impl Versions for Kind {
     }
 }
 
-/// An object that is written again and again.
+/// An object that tests write repeatedly.
 struct Live {
     api_version: &'static str,
-    kind: Kind,
+    kind: KindVersions,
     object: Option<Object>,
 }
 
 impl Live {
     fn new(api_version: &'static str, kind: &'static str) -> Self {
-        Self { api_version, kind: Kind::new(kind), object: None }
+        Self { api_version, kind: KindVersions::new(kind), object: None }
     }
 
-    fn scope<'a>(&'a self, manager: &'a str, now: &'a str) -> Scope<'a> {
-        Scope {
+    fn context<'a>(&'a self, manager: &'a str, now: &'a str) -> WriteContext<'a> {
+        WriteContext {
             versions: &self.kind,
             api_version: self.api_version,
             subresource: "",
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// As Go writes it, without kind and version.
+    /// The object as Go encodes it, without kind and version.
     fn shaped(&self, object: Object) -> Object {
         let (group, version) = self.api_version.split_once('/').unwrap_or(("", self.api_version));
         let id = builtin().by_kind(group, version, self.kind.kind).unwrap();
@@ -83,7 +83,7 @@ impl Live {
     /// Replaces the object.
     fn update(&mut self, manager: &str, now: &str, object: Value) {
         let object = self.shaped(object.as_object().cloned().unwrap());
-        let tracked = track(&self.scope(manager, now), self.object.as_ref(), &object);
+        let tracked = track(&self.context(manager, now), self.object.as_ref(), &object);
         self.store(object, &tracked);
     }
 
@@ -97,7 +97,7 @@ impl Live {
         let mut config = config.as_object().cloned().unwrap();
         config.insert("apiVersion".to_owned(), self.api_version.into());
         config.insert("kind".to_owned(), self.kind.kind.into());
-        let applied = apply(&self.scope(manager, now), self.object.as_ref(), &config, force)?;
+        let applied = apply(&self.context(manager, now), self.object.as_ref(), &config, force)?;
         let is_changed = applied.object.is_some();
         let object = applied.object.or_else(|| self.object.clone()).unwrap_or_default();
         let object = self.shaped(object);
@@ -105,7 +105,7 @@ impl Live {
         Ok(is_changed)
     }
 
-    /// Applies a configuration that must fit.
+    /// Applies a configuration that must not conflict.
     fn apply(&mut self, manager: &str, config: Value) {
         self.try_apply(manager, NOW, config, false).unwrap();
     }
@@ -115,7 +115,7 @@ impl Live {
         value.pointer(pointer).cloned().unwrap_or(Value::Null)
     }
 
-    /// What a manager owns.
+    /// The fields of a manager.
     fn owned(&self, manager: &str) -> Value {
         let entries = self.get("/metadata/managedFields");
         let entry = entries.as_array().into_iter().flatten().find(|entry| entry["manager"] == manager);
@@ -123,7 +123,7 @@ impl Live {
     }
 }
 
-/// The conflict in the words of the answer.
+/// The message of a conflict.
 fn refusal(result: Result<bool, ApplyError>) -> String {
     model::error::Error::from(result.unwrap_err()).to_string()
 }

@@ -1,4 +1,4 @@
-//! What holds for all sets and all configurations.
+//! Properties of all sets and all configurations.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn fields() -> impl Strategy<Value = Value> {
 fn config(keys: &'static str) -> impl Strategy<Value = Value> {
     let map = || proptest::collection::btree_map(keys, "[0-3]", 0..4);
     (map(), map(), proptest::collection::btree_set(keys, 0..3)).prop_map(|(data, labels, finalizers)| {
-        // What is empty Kubernetes does not keep, so that whoever applies it claims it again each time.
+        // Kubernetes drops empty values, so each apply would add them again.
         let mut config = json!({"metadata": {}});
         if !labels.is_empty() {
             config["metadata"]["labels"] = json!(labels);
@@ -58,7 +58,7 @@ fn path_set(set: &FieldSet<'_>) -> std::collections::BTreeSet<String> {
 
 proptest! {
     #[test]
-    fn sets_survive_their_json(value in fields()) {
+    fn sets_survive_a_json_round_trip(value in fields()) {
         let set = FieldSet::decode(&value).unwrap();
         let mut json = String::new();
         set.encode(&mut json);
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn applying_the_same_twice_changes_nothing(first in config("[a-c]"), second in config("[a-c]")) {
+    fn applying_a_configuration_twice_changes_nothing(first in config("[a-c]"), second in config("[a-c]")) {
         let mut map = Live::new("v1", "ConfigMap");
         map.update("u", NOW, json!({"metadata": {"name": "m", "uid": "u"}, "data": {"a": "0", "z": "0"}}));
         map.try_apply("a", NOW, first, true).unwrap();
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn managers_of_different_fields_do_not_mind_who_is_first(first in config("[a-c]"), second in config("[d-f]"), third in config("[a-c]")) {
+    fn the_order_of_managers_with_different_fields_does_not_matter(first in config("[a-c]"), second in config("[d-f]"), third in config("[a-c]")) {
         let run = |order: [(&str, &Value); 3]| {
             let mut map = Live::new("v1", "ConfigMap");
             map.update("u", NOW, json!({"metadata": {"name": "m", "uid": "u"}}));

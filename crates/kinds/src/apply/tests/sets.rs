@@ -13,7 +13,7 @@ fn json_of(set: &FieldSet<'_>) -> String {
 }
 
 #[test]
-fn fields_are_written_sorted_and_compact() {
+fn fields_are_encoded_sorted_and_compact() {
     let value = json!({
         "f:metadata": {"f:labels": {"f:z": {}, "f:a\"b": {}, ".": {}}},
         "f:list": {"v:10": {}, "v:9": {}, "v:\"x\"": {}, "k:{\"port\":80}": {".": {}, "f:port": {}}, "i:3": {}},
@@ -27,7 +27,7 @@ fn fields_are_written_sorted_and_compact() {
 }
 
 #[test]
-fn what_nobody_knows_yet_is_left_out_and_what_is_wrong_is_refused() {
+fn unknown_elements_are_ignored_and_malformed_ones_refused() {
     assert_eq!(json_of(&set(&json!({"x:new": {}, "f:a": {}}))), r#"{"f:a":{}}"#);
     for bad in [
         json!({"f": {}}),
@@ -42,7 +42,7 @@ fn what_nobody_knows_yet_is_left_out_and_what_is_wrong_is_refused() {
 }
 
 #[test]
-fn differences_keep_what_lies_below_unless_told_otherwise() {
+fn a_difference_keeps_paths_below_a_removed_one() {
     let (value, other) = (json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}), json!({"f:a": {}, "f:d": {}}));
     let (all, less) = (set(&value), set(&other));
     assert_eq!(json_of(&all.clone().difference(&less)), r#"{"f:a":{"f:b":{}},"f:c":{}}"#);
@@ -52,7 +52,7 @@ fn differences_keep_what_lies_below_unless_told_otherwise() {
 }
 
 #[test]
-fn paths_read_as_in_messages() {
+fn paths_are_formatted_as_in_messages() {
     let value = json!({"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:name": {}}}}, "f:x": {"v:\"a\"": {}, "i:1": {}}});
     let texts: Vec<String> = set(&value).paths().iter().map(|path| path_text(path)).collect();
     assert_eq!(texts, [r#".spec.ports[port=80,protocol="TCP"].name"#, r#".x[="a"]"#, ".x[1]"]);

@@ -1,9 +1,9 @@
-//! Writes that are no applies.
+//! Writes other than applies.
 
 use super::*;
 
 #[test]
-fn a_new_object_belongs_to_who_made_it() {
+fn a_new_object_is_owned_by_its_creator() {
     let mut pod = Live::new("v1", "Pod");
     pod.update("a", NOW, json!({
         "metadata": {"name": "p", "generateName": "x", "labels": {"l": "1"}, "finalizers": ["a/b"]},
@@ -25,7 +25,7 @@ fn a_new_object_belongs_to_who_made_it() {
 }
 
 #[test]
-fn who_changes_a_field_takes_it_and_who_changes_nothing_leaves_no_trace() {
+fn a_changed_field_moves_to_its_writer_and_an_empty_update_adds_no_manager() {
     let mut map = Live::new("v1", "ConfigMap");
     map.update("a", NOW, json!({"metadata": {"name": "m", "uid": "u"}, "data": {"x": "1", "y": "1"}}));
     let before = map.object.clone();
@@ -39,7 +39,7 @@ fn who_changes_a_field_takes_it_and_who_changes_nothing_leaves_no_trace() {
 }
 
 #[test]
-fn the_oldest_of_many_updates_are_put_together() {
+fn the_oldest_of_many_updates_are_merged() {
     let mut map = Live::new("v1", "ConfigMap");
     for at in 0..13 {
         let data: Object = (0..=at).map(|n| (format!("k{n}"), "v".into())).collect();
@@ -59,7 +59,7 @@ fn the_oldest_of_many_updates_are_put_together() {
 }
 
 #[test]
-fn managers_can_be_reset_and_what_cannot_be_read_is_ignored() {
+fn managers_can_be_reset_and_invalid_ones_are_ignored() {
     let object = |managed: Value| json!({"metadata": {"name": "m", "uid": "u", "managedFields": managed}, "data": {"x": "1"}});
     let mut map = Live::new("v1", "ConfigMap");
     map.update("a", NOW, object(Value::Null));
@@ -75,10 +75,10 @@ fn managers_can_be_reset_and_what_cannot_be_read_is_ignored() {
 }
 
 #[test]
-fn what_a_write_cannot_change_it_does_not_own() {
-    let kind = Kind::new("Deployment");
+fn a_write_does_not_own_fields_that_it_cannot_change() {
+    let kind = KindVersions::new("Deployment");
     let reset = Reset::of_kind("apps", "Deployment", true, "status");
-    let scope = Scope {
+    let context = WriteContext {
         versions: &kind,
         api_version: "apps/v1",
         subresource: "status",
@@ -87,7 +87,7 @@ fn what_a_write_cannot_change_it_does_not_own() {
         now: NOW,
     };
     let new = json!({"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}, "spec": {"paused": true}, "status": {"replicas": 1}});
-    let tracked = track(&scope, None, new.as_object().unwrap());
+    let tracked = track(&context, None, new.as_object().unwrap());
     let entry: Value = serde_json::from_str(&tracked.json.unwrap()).unwrap();
     assert_eq!(
         entry[0]["fieldsV1"],
@@ -97,7 +97,7 @@ fn what_a_write_cannot_change_it_does_not_own() {
 }
 
 #[test]
-fn names_of_managers_come_from_the_client() {
+fn manager_names_come_from_the_client() {
     assert_eq!(manager_name("given", "curl/1"), "given");
     assert_eq!(manager_name("", "kubectl/v1.35.4 (linux/amd64)"), "kubectl");
     assert_eq!(manager_name("", "a\u{7}b\tc"), "abc");
@@ -106,14 +106,14 @@ fn names_of_managers_come_from_the_client() {
 }
 
 #[test]
-fn managers_of_another_version_lose_what_changes_there() {
+fn managers_of_another_version_lose_fields_that_change_there() {
     let mut scaler = Live::new("autoscaling/v2", "HorizontalPodAutoscaler");
     let spec = |max: i64| json!({"metadata": {"name": "h", "uid": "u"}, "spec": {"maxReplicas": max, "scaleTargetRef": {"kind": "D", "name": "d"}}});
     scaler.update("a", NOW, spec(3));
     scaler.api_version = "autoscaling/v1";
     let mut new = scaler.object.clone().unwrap();
     new["spec"]["maxReplicas"] = 4.into();
-    let tracked = track(&scaler.scope("b", LATER), scaler.object.as_ref(), &new);
+    let tracked = track(&scaler.context("b", LATER), scaler.object.as_ref(), &new);
     scaler.store(new, &tracked);
     assert_eq!(scaler.owned("b"), json!({"f:spec": {"f:maxReplicas": {}}}));
     assert_eq!(scaler.owned("a")["f:spec"].get("f:maxReplicas"), None);

@@ -1,4 +1,4 @@
-//! Patches good and bad; all rows were put to kube-apiserver 1.35 or follow from what it did.
+//! Valid and invalid patches; expected results were recorded from kube-apiserver 1.35 or follow from recorded ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -96,7 +96,7 @@ fn operations_change_lists() {
 }
 
 #[test]
-fn tests_take_absence_for_null() {
+fn test_operations_treat_absence_as_null() {
     let document = json!({"a": "1", "n": null, "o": {"x": [1, {"y": null}]}});
     let rows = [
         (json!({"path": "/a", "value": "1"}), true),
@@ -121,7 +121,7 @@ fn tests_take_absence_for_null() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_without_a_word() {
+fn failed_operations_are_refused_without_details() {
     let document = json!({"a": {"b": 1}, "n": null});
     let rows = [
         json!(null),
@@ -151,7 +151,7 @@ fn what_cannot_be_done_is_refused_without_a_word() {
 }
 
 #[test]
-fn what_is_no_patch_is_a_bad_request() {
+fn a_malformed_patch_is_a_bad_request() {
     let rows = [
         (json!({}), "cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
         (json!("x"), "cannot unmarshal string into Go value of type []handlers.jsonPatchOp"),
@@ -188,7 +188,7 @@ fn operations_and_copies_are_limited() {
 }
 
 #[test]
-fn nesting_stays_limited_whatever_is_moved() {
+fn nesting_stays_limited_with_move_operations() {
     let mut steps = vec![json!({"op": "add", "path": "/a", "value": {}})];
     for _ in 0..4_000 {
         steps.push(json!({"op": "move", "from": "/a", "path": "/b"}));
@@ -201,7 +201,7 @@ fn nesting_stays_limited_whatever_is_moved() {
 }
 
 #[test]
-fn keys_that_mean_nothing_are_found() {
+fn unknown_keys_of_operations_are_found() {
     for (patch, expected) in [
         (json!([{"op": "add", "path": "/a", "value": {"foo": 1}, "from": ""}, 1]), false),
         (json!([{"op": "add", "path": "/a"}, {"OP": "add"}]), true),
@@ -229,10 +229,10 @@ fn path() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_was_added_is_there_and_can_be_removed(document in value(), path in path(), new in value()) {
+    fn an_added_value_can_be_read_and_removed(document in value(), path in path(), new in value()) {
         let add = json!({"op": "add", "path": path, "value": new});
         let test = json!({"op": "test", "path": path, "value": new});
-        // A dash is no place to look at.
+        // `-` names no existing item.
         prop_assume!(!path.ends_with("/-"));
         if let Ok(added) = patched(&document, &json!([add])) {
             prop_assert_eq!(patched(&added, &json!([test])), Ok(added.clone()));
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn no_patch_is_too_odd(document in value(), patch in value(), from in path(), to in path()) {
+    fn no_patch_panics(document in value(), patch in value(), from in path(), to in path()) {
         let _ = patched(&document, &patch);
         for op in ["add", "remove", "replace", "move", "copy", "test"] {
             let _ = patched(&document, &json!([{"op": op, "from": from, "path": to, "value": patch}]));

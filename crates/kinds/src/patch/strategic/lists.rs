@@ -1,4 +1,4 @@
-//! Lists in a strategic merge patch: merged by key or by value, and brought into order.
+//! Lists in a strategic merge patch: merged by key or by value, then sorted.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::discriminant;
@@ -16,7 +16,7 @@ use crate::schema::{Patch, Shape};
 const BAD_ORDER: &str = "invalid patch format of setElementOrder list";
 
 impl Merger<'_> {
-    /// What becomes of a list for which the patch has one too.
+    /// Patches one list.
     pub(super) fn list(
         &self,
         item: &Shape,
@@ -69,7 +69,7 @@ impl Merger<'_> {
         in_order(merged, Some(key), &patch_order, &server_order)
     }
 
-    /// Merges the lists whose order the patch sets, and takes them out of the patch.
+    /// Merges the lists with a `$setElementOrder` directive, and removes them from the patch.
     pub(super) fn ordered_lists(
         &self,
         shape: &Shape,
@@ -121,8 +121,8 @@ fn as_list(value: Option<Value>) -> Result<Option<Vec<Value>>, Error> {
     }
 }
 
-/// Obeys the items that are directives: a list without what they delete, or the new one instead of the old, and the patch
-/// without them.
+/// Applies the items that are directives: deletes items or replaces the list, and removes the directives from the
+/// patch.
 fn obey_directives(key: &str, old: Vec<Value>, new: Vec<Value>) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let mut deleted = HashSet::new();
     let mut replaces = false;
@@ -151,7 +151,7 @@ fn obey_directives(key: &str, old: Vec<Value>, new: Vec<Value>) -> Result<(Vec<V
     Ok((old.into_iter().filter(is_kept).collect(), plain))
 }
 
-/// Lists are merged only if all their items are of one type, and not lists themselves.
+/// Checks that all items have one type and are not lists: only such lists are merged.
 fn check_alike(old: &[Value], new: &[Value]) -> Result<(), Error> {
     let mut items = old.iter().chain(new);
     let Some(first) = items.next() else { return Ok(()) };
@@ -176,7 +176,7 @@ fn union(old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Error> {
     in_order(merged, None, &new, &old)
 }
 
-/// The items of a patch come in the order in which the patch sets them.
+/// Checks that the items of a patch are in the order of its directive.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), Error> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -219,8 +219,8 @@ fn first_places(ids: &[Value]) -> HashMap<Value, usize> {
     places
 }
 
-/// Items of the patch in the order of the patch, and between them those that only the server has, where the order on the server
-/// allows it.
+/// Items of the patch in the order of the directive, and between them the items that only the server has, as far as
+/// their order allows.
 fn in_order(
     items: Vec<Value>,
     key: Option<&str>,

@@ -1,13 +1,12 @@
-//! Why a patched object is none of its type, in the words of Kubernetes, which does not read the result of a strategic merge
-//! patch as JSON but puts its values into Go's types one by one.
+//! Kubernetes' errors for a patched object that does not match its type. Kubernetes does not decode the result of a
+//! strategic merge patch as JSON, but converts its values to Go's types one by one.
 
 use serde_json::Value;
 
 use crate::patch::cannot_unmarshal;
 use crate::schema::{Schema, Shape, TypeId};
 
-/// What of a patched document cannot be put into its type: the first such value. `None` where the words are those of any
-/// other body.
+/// The error of the first value that does not fit its type. `None` if the message is that of any other body.
 pub fn unfit(schema: &Schema, of: TypeId, document: &Value) -> Option<String> {
     value(schema, &Shape::Object(of), document)
 }
@@ -46,7 +45,8 @@ fn value(schema: &Schema, shape: &Shape, found: &Value) -> Option<String> {
     }
 }
 
-/// Go converts between numbers, and from an integer to a string, but Kubernetes takes neither; of all else it says less.
+/// Go can convert between numbers, and from an integer to a string, but Kubernetes refuses both with a message of its
+/// own.
 fn scalar(go: &str, kind_of_go: &str, found: &Value, fits: fn(&Value) -> bool) -> Option<String> {
     if fits(found) {
         return None;
@@ -64,7 +64,7 @@ fn scalar(go: &str, kind_of_go: &str, found: &Value, fits: fn(&Value) -> bool) -
     })
 }
 
-/// What Go calls it once it is read without a type.
+/// Go's kind of a value that was decoded without a type.
 fn kind(found: &Value) -> &'static str {
     match found {
         Value::Null => "invalid",

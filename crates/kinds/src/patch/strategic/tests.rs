@@ -107,7 +107,7 @@ fn lists_without_a_strategy_are_replaced() {
 }
 
 #[test]
-fn lists_of_values_are_sets() {
+fn lists_of_scalars_are_merged_as_sets() {
     let before = json!({"finalizers": ["a", "b", "c"]});
     let rows = [
         (json!({"finalizers": ["d", "b"]}), json!(["d", "a", "b", "c"])),
@@ -151,7 +151,7 @@ fn a_patch_can_set_the_order() {
 }
 
 #[test]
-fn retain_keys_clears_the_rest() {
+fn retain_keys_removes_all_other_fields() {
     let before = json!({"strategy": {"type": "a", "rolling": {"surge": 1}}});
     let patch = json!({"strategy": {"$retainKeys": ["type"], "type": "b"}});
     assert_eq!(patched(before.clone(), &patch), Ok(json!({"strategy": {"type": "b"}})));
@@ -241,9 +241,9 @@ proptest! {
         let _ = patched(before, &patch);
     }
 
-    /// Whatever merges by key keeps each key once.
+    /// A merge by key keeps each key once.
     #[test]
-    fn merged_lists_hold_each_key_once(old in prop::collection::btree_set("[a-e]", 0..5), new in prop::collection::vec("[a-g]", 0..5)) {
+    fn merged_lists_have_each_key_once(old in prop::collection::btree_set("[a-e]", 0..5), new in prop::collection::vec("[a-g]", 0..5)) {
         let list = |names: Vec<String>| -> Value { names.into_iter().map(|name| json!({"name": name})).collect() };
         let merged = patched(json!({"containers": list(old.iter().cloned().collect())}), &json!({"containers": list(new.clone())})).unwrap();
         let mut names: Vec<_> = merged["containers"].as_array().unwrap().iter().map(|item| item["name"].to_string()).collect();

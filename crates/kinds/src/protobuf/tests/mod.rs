@@ -9,7 +9,7 @@ use super::wire::{Reader, Wire, put_bytes, put_int, put_message};
 use super::*;
 use crate::schema::{Or, Schema, Shape, TypeId, builtin, check, parse};
 
-/// The JSON and the protobuf that the server gave for the same object.
+/// The JSON and the protobuf of the same object, as the server returned them.
 macro_rules! recorded {
     ($($name:literal),*) => {
         [$(($name, include_str!(concat!("testdata/", $name, ".json")), include_bytes!(concat!("testdata/", $name, ".pb")).as_slice())),*]
@@ -17,7 +17,7 @@ macro_rules! recorded {
 }
 
 #[test]
-fn recorded_objects_are_read_and_written_byte_by_byte() {
+fn recorded_objects_are_decoded_and_encoded_byte_by_byte() {
     let all = recorded!(
         "configmap",
         "event",
@@ -33,7 +33,7 @@ fn recorded_objects_are_read_and_written_byte_by_byte() {
     );
     for (name, json, bytes) in all {
         let json: Value = serde_json::from_str(json).unwrap();
-        let decoded = decode(builtin(), bytes, ("", "")).unwrap();
+        let decoded = decode(builtin(), bytes, TypeMeta::UNKNOWN).unwrap();
         assert_eq!(decoded.value, json, "{name}");
         assert_eq!(decoded.kind, json["kind"], "{name}");
         assert_eq!(encode(builtin(), &json).unwrap(), bytes, "{name}");
@@ -41,15 +41,15 @@ fn recorded_objects_are_read_and_written_byte_by_byte() {
 }
 
 #[test]
-fn a_recorded_watch_event_is_written_byte_by_byte() {
+fn a_recorded_watch_event_is_encoded_byte_by_byte() {
     let object: Value = serde_json::from_str(include_str!("testdata/namespace.json")).unwrap();
     let frame = watch_event(builtin(), "ADDED", &object).unwrap();
     assert_eq!(frame, include_bytes!("testdata/watch.pb"));
 }
 
-/// Every text that a decoder of JSON takes, whatever it has to do with the type.
+/// Every JSON text, whether it fits the type or not.
 #[test]
-fn values_of_wrong_types_and_foreign_keys_are_written_as_from_trees() {
+fn wrong_types_and_unknown_keys_are_encoded_as_by_the_reference() {
     let schema = shapes();
     let values = [
         json!(null),
@@ -86,13 +86,13 @@ fn fields_in_any_order_are_found() {
 }
 
 #[test]
-fn the_pieces_of_a_list_are_the_list() {
+fn the_pieces_of_a_list_make_the_whole_list() {
     let list: Value = serde_json::from_str(include_str!("testdata/list.json")).unwrap();
-    let of = (list["apiVersion"].as_str().unwrap(), list["kind"].as_str().unwrap());
+    let of = TypeMeta::new(list["apiVersion"].as_str().unwrap(), list["kind"].as_str().unwrap());
     let mut encoder = Encoder::new(builtin());
     let mut items = Vec::new();
     for item in list["items"].as_array().unwrap() {
-        let item_type = (of.0, of.1.strip_suffix("List").unwrap());
+        let item_type = TypeMeta::new(of.api_version, of.kind.strip_suffix("List").unwrap());
         encoder.item(item_type, item.to_string().as_bytes(), &mut items).unwrap();
     }
     let opening = encoder.list_opening(of, &list["metadata"], items.len()).unwrap();
@@ -115,14 +115,14 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads a ConfigMap with this message.
+/// Decodes a ConfigMap with these message bytes.
 fn config_map(raw: &[u8]) -> Result<Value, String> {
-    let decoded = decode(builtin(), &envelope("v1", "ConfigMap", raw), ("v1", "ConfigMap"));
+    let decoded = decode(builtin(), &envelope("v1", "ConfigMap", raw), TypeMeta::new("v1", "ConfigMap"));
     decoded.map(|decoded| decoded.value).map_err(|problem| problem.to_string())
 }
 
 #[test]
-fn what_is_no_envelope_is_refused_in_the_words_of_kube_apiserver() {
+fn bytes_without_envelope_are_refused_as_by_kube_apiserver() {
     let no_prefix = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
     for (bytes, problem) in [
         (b"{}".as_slice(), no_prefix),
@@ -131,13 +131,13 @@ fn what_is_no_envelope_is_refused_in_the_words_of_kube_apiserver() {
         (b"k8s\0\xff\xff\xff", "unexpected EOF"),
         (b"k8s\0\x0a\x05ab", "unexpected EOF"),
     ] {
-        let answer = decode(builtin(), bytes, ("v1", "ConfigMap")).unwrap_err();
+        let answer = decode(builtin(), bytes, TypeMeta::new("v1", "ConfigMap")).unwrap_err();
         assert_eq!(answer, DecodeError::Envelope(problem.to_owned()));
     }
 }
 
 #[test]
-fn malformed_messages_are_refused_in_the_words_of_kube_apiserver() {
+fn malformed_messages_are_refused_as_by_kube_apiserver() {
     for (raw, problem) in [
         (b"\x12\x10ab".as_slice(), "unexpected EOF"),
         (b"\x20", "unexpected EOF"),
@@ -153,7 +153,7 @@ fn malformed_messages_are_refused_in_the_words_of_kube_apiserver() {
 }
 
 #[test]
-fn odd_messages_are_read_as_kube_apiserver_reads_them() {
+fn unusual_messages_are_decoded_as_by_kube_apiserver() {
     let entry = |write: fn(&mut Vec<u8>)| message(|out| put_message(out, 2, write));
     let cases = [
         (vec![], json!({"metadata": {}})),
@@ -203,7 +203,7 @@ fn numbers_and_times_out_of_range_wrap_and_carry_as_in_go() {
             put_int(out, 2, 2_000_001_999);
         });
     });
-    let event = decode(builtin(), &envelope("v1", "Event", &raw), ("", "")).unwrap().value;
+    let event = decode(builtin(), &envelope("v1", "Event", &raw), TypeMeta::UNKNOWN).unwrap().value;
     assert_eq!(event["count"], 5);
     assert_eq!(event["firstTimestamp"], "146138514283-06-19T07:45:04Z");
     assert_eq!(event["eventTime"], "1970-01-01T00:00:07.000001Z");
@@ -213,19 +213,22 @@ fn numbers_and_times_out_of_range_wrap_and_carry_as_in_go() {
 fn a_missing_type_is_the_expected_one_and_an_unknown_one_is_refused() {
     let named = message(|out| put_message(out, 1, |out| put_bytes(out, 1, b"a")));
     for (api_version, kind) in [("", ""), ("v1", ""), ("", "ConfigMap")] {
-        let decoded = decode(builtin(), &envelope(api_version, kind, &named), ("v1", "ConfigMap")).unwrap();
+        let decoded =
+            decode(builtin(), &envelope(api_version, kind, &named), TypeMeta::new("v1", "ConfigMap"))
+                .unwrap();
         assert_eq!((decoded.api_version.as_str(), decoded.kind.as_str()), ("v1", "ConfigMap"));
         assert_eq!(decoded.value["kind"], "ConfigMap");
     }
-    let unknown = decode(builtin(), &envelope("v1", "Foo", &named), ("v1", "ConfigMap")).unwrap_err();
+    let unknown =
+        decode(builtin(), &envelope("v1", "Foo", &named), TypeMeta::new("v1", "ConfigMap")).unwrap_err();
     assert_eq!(unknown, DecodeError::UnknownKind { api_version: "v1".to_owned(), kind: "Foo".to_owned() });
     let options = envelope("apps/v1", "DeleteOptions", &message(|out| put_int(out, 1, 0)));
-    let options = decode(builtin(), &options, ("", "")).unwrap().value;
+    let options = decode(builtin(), &options, TypeMeta::UNKNOWN).unwrap().value;
     assert_eq!(options, json!({"apiVersion": "apps/v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}));
     assert!(encode(builtin(), &json!({"apiVersion": "example.com/v1", "kind": "Foo"})).is_err());
 }
 
-/// Every shape of the notation, with embedded structs, and a type that contains itself.
+/// A schema with every shape, embedded structs, and a recursive type.
 fn shapes() -> Schema {
     parse(
         "package x/v1 io.example.x.v1\n\
@@ -292,7 +295,7 @@ fn a_message_in_many_parts_is_read_in_linear_time() {
     assert_eq!(value["metadata"]["finalizers"].as_array().unwrap().len(), 50_000);
 }
 
-/// A value of a shape, made from random numbers. Small numbers make empty values likely.
+/// A random value of a shape. Small numbers make empty values likely.
 fn value(schema: &Schema, shape: &Shape, depth: usize, random: &mut impl FnMut() -> u64) -> Value {
     let count = if depth > 4 { 0 } else { random() % 3 };
     match shape {
@@ -346,7 +349,7 @@ proptest! {
         };
         for schema in [builtin(), &shapes()] {
             for (id, of) in schema.types() {
-                // Some types in each case, all of them over all cases. The answer of /version has no protobuf.
+                // Checks some types per case, all of them over all cases. `/version` has no protobuf.
                 if of.name == "Info" || !random().is_multiple_of(32) {
                     continue;
                 }
@@ -368,7 +371,7 @@ proptest! {
         for (id, _) in schema.types() {
             let _ = decode_message(&schema, id, &bytes);
         }
-        let _ = decode(builtin(), &envelope("v1", "Event", &bytes), ("", ""));
-        let _ = decode(builtin(), &bytes, ("", ""));
+        let _ = decode(builtin(), &envelope("v1", "Event", &bytes), TypeMeta::UNKNOWN);
+        let _ = decode(builtin(), &bytes, TypeMeta::UNKNOWN);
     }
 }

@@ -1,12 +1,12 @@
-//! Writes trees as messages: the plain way to do it, which says what the way without trees must give.
+//! Encodes JSON trees as messages: the simple reference for the encoder that works without trees.
 
 use serde_json::{Map, Value};
 
 use crate::protobuf::wire::{put_bytes, put_double, put_int, put_message};
-use crate::schema::{Entry, Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId};
+use crate::schema::{Field, Or, Precision, Schema, Shape, Timestamp, Type, TypeId, WireEntry};
 use crate::schema::{Wire as Tags, decode_base64};
 
-/// Writes a bare message of a type.
+/// Encodes a message without envelope.
 pub fn encode_message(schema: &Schema, type_id: TypeId, value: &Value, out: &mut Vec<u8>) {
     let of = schema.get(type_id);
     Encoder { schema }.fields(of, of.wire(), value.as_object(), out);
@@ -20,8 +20,10 @@ impl Encoder<'_> {
     fn fields(&self, of: &Type, tags: &Tags, object: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         for (tag, entry) in tags.entries() {
             match entry {
-                Entry::Embedded(inner) => put_message(out, *tag, |out| self.fields(of, inner, object, out)),
-                Entry::Field(index) => {
+                WireEntry::Embedded(inner) => {
+                    put_message(out, *tag, |out| self.fields(of, inner, object, out))
+                }
+                WireEntry::Field(index) => {
                     let field = &of.fields()[usize::from(*index)];
                     self.field(field, *tag, object.and_then(|object| object.get(&*field.name)), out);
                 }
@@ -29,12 +31,12 @@ impl Encoder<'_> {
         }
     }
 
-    /// Go leaves out absent pointers, bytes, lists and maps, and writes all else, empty or not.
+    /// Go omits nil pointers, bytes, lists and maps, and encodes all other values, even empty ones.
     fn field(&self, field: &Field, tag: u32, value: Option<&Value>, out: &mut Vec<u8>) {
         match (&field.shape, value) {
             (Shape::Wrapped(_) | Shape::Bytes, None | Some(Value::Null)) => {}
             (_, None) if field.pointer => {}
-            // Where Go writes a pointer to nothing it writes null; elsewhere null is a zero time that is pointed to.
+            // For a nil pointer that Go always encodes JSON has null; elsewhere null is a pointer to the zero time.
             (_, Some(Value::Null)) if field.pointer && field.written => {}
             (shape, value) => self.value(shape, tag, value.unwrap_or(&Value::Null), out),
         }
@@ -86,7 +88,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// The struct has a field of its own beside that of what may stand for it.
+    /// Encodes the struct as one field and its scalar form as another.
     fn or(&self, id: TypeId, or: Or, value: &Value, out: &mut Vec<u8>) {
         let (object, other) = if or == Or::Bool { (2, 1) } else { (1, 2) };
         if or == Or::Bool {

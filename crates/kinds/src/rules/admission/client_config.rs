@@ -1,4 +1,4 @@
-//! Where a webhook is: at a URL, or behind a service.
+//! The client config of a webhook: a URL or a Service.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -7,7 +7,7 @@ use model::object::{has, number, text, value};
 
 const FORM: &str = "; desired format: https://host[/path]";
 
-/// What is wrong with a client config: exactly one place, and a sound one.
+/// Validates a client config: exactly one of URL and Service, and a valid one.
 pub fn bad_client_config(path: &Path<'_>, config: &Object) -> Vec<FieldError> {
     match (has(config, &["url"]), value(config, &["service"]).and_then(|service| service.as_object())) {
         (true, None) => bad_url(&path.field("url"), text(config, &["url"])),
@@ -16,7 +16,7 @@ pub fn bad_client_config(path: &Path<'_>, config: &Object) -> Vec<FieldError> {
     }
 }
 
-/// A URL taken apart, as far as it matters here.
+/// A parsed URL.
 #[derive(Default)]
 struct Url<'a> {
     scheme: String,
@@ -73,7 +73,7 @@ fn parse(url: &str) -> Result<Url<'_>, String> {
     Ok(parts)
 }
 
-/// A text without a scheme is a path.
+/// Splits off the scheme; a text without one is a path.
 fn split_scheme(url: &str) -> Result<(&str, &str), String> {
     match url.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))) {
         Some(0) if url.starts_with(':') => Err("missing protocol scheme".to_owned()),
@@ -98,7 +98,7 @@ fn check_port(host: &str) -> Result<(), String> {
 
 fn bad_service(path: &Path<'_>, service: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    // Each of the two is reported in place of the other, in Kubernetes as well.
+    // Kubernetes swaps the two field names in its errors, too.
     for (field, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, &[field]).is_empty() {
             errors.push(FieldError::required(path.field(reported), ""));

@@ -1,4 +1,4 @@
-//! What webhooks, policies and their bindings share: selectors, policies of matching, conditions.
+//! Shared rules of webhooks, policies and bindings: selectors, match policy, match conditions.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 const CONDITIONS_MAX: usize = 64;
 
-/// What is matched, unless it is said, is everything, in any version.
+/// Defaults: match everything, in equivalent versions.
 pub fn default_matching(object: &mut Object) {
     set_default(object, "matchPolicy", "Equivalent");
     for field in ["namespaceSelector", "objectSelector"] {
@@ -25,7 +25,7 @@ pub fn default_matching(object: &mut Object) {
     }
 }
 
-/// The defaults of the resources that a policy or a binding matches.
+/// Defaults of `matchResources` and `matchConstraints`.
 pub fn default_match_resources(resources: &mut Object) {
     default_matching(resources);
     for field in ["resourceRules", "excludeResourceRules"] {
@@ -33,19 +33,19 @@ pub fn default_match_resources(resources: &mut Object) {
     }
 }
 
-/// The error for a field with a value that is none of these; a field that is not there is fine.
+/// The error for an unsupported value of a field; a missing field is valid.
 pub fn unsupported(path: &Path<'_>, object: &Object, field: &str, supported: &[&str]) -> Option<FieldError> {
     let found = text(object, &[field]);
     let refused = has(object, &[field]) && !supported.contains(&found);
     refused.then(|| FieldError::not_supported(path.field(field), found, supported))
 }
 
-/// What is wrong with the match policy.
+/// Validates the match policy.
 pub fn bad_match_policy(path: &Path<'_>, object: &Object) -> Option<FieldError> {
     unsupported(path, object, "matchPolicy", &MATCH_POLICIES)
 }
 
-/// What is wrong with the selectors of namespaces and objects.
+/// Validates the selectors of namespaces and objects.
 pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     let selector = |field: &str| bad_label_selector(&path.field(field), value(object, &[field]));
     let mut errors = selector("namespaceSelector");
@@ -53,7 +53,7 @@ pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the resources that a policy or a binding matches.
+/// Validates `matchResources` and `matchConstraints`.
 pub fn bad_match_resources(path: &Path<'_>, resources: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = bad_match_policy(path, resources).into_iter().collect();
     errors.extend(bad_selectors(path, resources));
@@ -67,7 +67,7 @@ pub fn bad_match_resources(path: &Path<'_>, resources: &Object) -> Vec<FieldErro
     errors
 }
 
-/// Nothing is changed where something is deleted.
+/// A mutating policy cannot match deletions.
 pub fn bad_mutating_operations(path: &Path<'_>, resources: &Object) -> Vec<FieldError> {
     let path = path.field("resourceRules.operations");
     let rules = maps(resources, &["resourceRules"]).flat_map(|(_, rule)| texts(rule, &["operations"]));
@@ -88,7 +88,7 @@ fn bad_resource_names(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with match conditions. They never see variables.
+/// Validates match conditions, which have no variables.
 pub fn bad_conditions(path: &Path<'_>, object: &Object, has_params: bool) -> Vec<FieldError> {
     let path = path.field("matchConditions");
     let mut errors = Vec::new();

@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicy: which requests it changes, and by which expressions.
+//! MutatingAdmissionPolicy.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -25,8 +25,8 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Mutations", "integer", "How many mutations it has."),
-        Column::new("ParamKind", "string", "The kind of objects that it takes parameters from."),
+        Column::new("Mutations", "integer", "The number of its mutations."),
+        Column::new("ParamKind", "string", "The kind of its parameters."),
         AGE,
     ],
     cells: |object, now| {

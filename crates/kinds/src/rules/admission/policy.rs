@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy: which requests it judges, and by which expressions.
+//! ValidatingAdmissionPolicy.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use crate::structural::JsonPath;
 
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_LENGTH_MAX: usize = 5 * 1024;
-/// Nearly all expressions may ask what the caller may do.
+/// Nearly all expressions may use `authorizer`.
 const AUTHORIZED: Options = Options { has_authorizer: true };
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
@@ -44,8 +44,8 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Validations", "integer", "How many validations it has."),
-        Column::new("ParamKind", "string", "The kind of objects that it takes parameters from."),
+        Column::new("Validations", "integer", "The number of its validations."),
+        Column::new("ParamKind", "string", "The kind of its parameters."),
         AGE,
     ],
     cells: |object, now| {
@@ -55,7 +55,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// The kind of the parameters of a policy in a table.
+/// The parameter kind of a policy in a table.
 pub(super) fn shown_kind(object: &Object) -> String {
     match value(object, &["spec", "paramKind"]).and_then(Value::as_object) {
         Some(kind) => format!("{}/{}", text(kind, &["apiVersion"]), text(kind, &["kind"])),
@@ -63,7 +63,7 @@ pub(super) fn shown_kind(object: &Object) -> String {
     }
 }
 
-/// What a policy gets that says nothing else.
+/// Defaults of a policy.
 pub(super) fn default_policy(object: &mut Object) {
     let spec = map_mut(object, "spec");
     set_default(spec, "failurePolicy", FAILURE_POLICIES[0]);
@@ -72,7 +72,7 @@ pub(super) fn default_policy(object: &mut Object) {
     }
 }
 
-/// What is wrong with what all policies have: what becomes of failures, the kind of parameters, the resources.
+/// Validates the fields of all policies: failure policy, parameter kind, matched resources.
 pub(super) fn bad_matching(spec: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> =
         unsupported(&Path::SPEC, spec, "failurePolicy", &FAILURE_POLICIES).into_iter().collect();
@@ -117,7 +117,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether an update leaves the conditions as they were: those are not looked at again.
+/// Whether an update does not change the match conditions, which are then not validated again.
 pub(super) fn keeps_conditions(spec: &Object, old: &Object) -> bool {
     let is_same = |field: &str| {
         let before = value(old, &["spec", field]).filter(|value| !value.is_null());
@@ -161,7 +161,7 @@ fn bad_param_kind(kind: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a variable, which those after it can use.
+/// Validates a variable, which later expressions can use.
 pub(super) fn bad_variable(path: &Path<'_>, variable: &Object, composer: &mut Composer) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(variable, &["name"]);
@@ -186,7 +186,7 @@ fn is_identifier(name: &str) -> bool {
         && !is_word(name)
 }
 
-/// What is wrong with an expression.
+/// Validates an expression.
 fn bad_expression(
     path: &Path<'_>,
     source: &str,

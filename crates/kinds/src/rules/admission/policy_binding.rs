@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicyBinding: where a policy holds, with which parameters, and what becomes of what it refuses.
+//! ValidatingAdmissionPolicyBinding and MutatingAdmissionPolicyBinding.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("PolicyName", "string", "The policy that holds."),
-        Column::new("ParamRef", "string", "Where its parameters come from."),
+        Column::new("PolicyName", "string", "The policy that it binds."),
+        Column::new("ParamRef", "string", "The reference to its parameters."),
         AGE,
     ],
     cells: |object, now| {
@@ -43,7 +43,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// The same for policies that change objects: those have no actions.
+/// The rules of MutatingAdmissionPolicyBinding, which has no actions.
 pub(super) const MUTATING: KindRules = KindRules {
     kind: "MutatingAdmissionPolicyBinding",
     validate_create: validate_mutating,
@@ -62,7 +62,7 @@ fn shown_parameters(object: &Object) -> String {
     }
 }
 
-/// A selector as Go prints it.
+/// A selector as Go formats it.
 fn shown_selector(reference: &Object) -> String {
     let Some(selector) = value(reference, &["selector"]).and_then(Value::as_object) else {
         return "<unset>".to_owned();

@@ -1,14 +1,14 @@
-//! The versions of reviews that a webhook names.
+//! `admissionReviewVersions` of a webhook.
 
 use std::collections::BTreeSet;
 
 use model::error::{FieldError, Path};
 use model::names::dns1035_label;
 
-/// Those that this server knows.
+/// The versions that this server supports.
 pub const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// What is wrong with the names of versions.
+/// Validates the names of versions.
 pub fn bad_version_names(path: &Path<'_>, versions: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Which requests a webhook or a policy is asked about.
+//! Rules of webhooks and policies: operations, groups, versions, resources, scope.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use model::object::{has, set_default, text, texts};
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 
-/// A rule that says nothing about scopes means all.
+/// Defaults of a rule: all scopes.
 pub fn default_rule(rule: &mut Object) {
     set_default(rule, "scope", "*");
 }
 
-/// What is wrong with a rule and its operations.
+/// Validates a rule and its operations.
 pub fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     let mut errors = bad_list(path, rule, "operations", "operations");
     for (index, operation) in texts(rule, &["operations"]).into_iter().enumerate() {
@@ -38,7 +38,7 @@ pub fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A list has to have items, and a star stands alone.
+/// Validates a list: not empty, and `*` only alone.
 fn bad_list(path: &Path<'_>, rule: &Object, field: &str, words: &str) -> Vec<FieldError> {
     let list = texts(rule, &[field]);
     let path = path.field(field);

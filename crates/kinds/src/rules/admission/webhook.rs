@@ -31,7 +31,7 @@ pub(super) const VALIDATING: KindRules = KindRules {
     validate_update: |new, _| validate(new),
     counts_generations: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Webhooks", "integer", "How many webhooks it has."), AGE],
+    columns: &[NAME, Column::new("Webhooks", "integer", "The number of its webhooks."), AGE],
     cells: |object, now| vec![name(object), items(object, &["webhooks"]).len().into(), age(object, now)],
     ..KindRules::PLAIN
 };
@@ -115,7 +115,7 @@ fn bad_qualified_domain(path: &Path<'_>, name: &str) -> Option<FieldError> {
     })
 }
 
-/// The versions of reviews that a webhook understands: one of them this server has to know.
+/// Validates `admissionReviewVersions`: the server must support one of them.
 fn bad_versions(path: &Path<'_>, webhook: &Object) -> Vec<FieldError> {
     let versions = texts(webhook, &["admissionReviewVersions"]);
     let known = REVIEW_VERSIONS.join(", ");

@@ -1,4 +1,4 @@
-//! Groups of the Kubernetes community, whose kinds have to be approved.
+//! Approval of CRDs in protected community groups.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -13,27 +13,27 @@ const PAGE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 enum Approval {
     Missing,
     Invalid,
-    /// Said not to be approved.
+    /// Explicitly unapproved.
     Bypassed,
     Approved,
 }
 
-/// Whether a definition of a protected group is approved: the status, reason and message of its condition.
-pub fn approval_condition(definition: &Object) -> Option<(&'static str, &'static str, String)> {
-    if !is_protected(definition) {
+/// The `KubernetesAPIApprovalPolicyConformant` condition of a CRD in a protected group: status, reason and message.
+pub fn approval_condition(crd: &Object) -> Option<(&'static str, &'static str, String)> {
+    if !is_protected(crd) {
         return None;
     }
-    let approval = approval(definition);
+    let approval = approval(crd);
     let (status, reason) = match approval {
         Approval::Missing => ("False", "MissingAnnotation"),
         Approval::Invalid => ("False", "InvalidAnnotation"),
         Approval::Bypassed => ("False", "UnapprovedAnnotation"),
         Approval::Approved => ("True", "ApprovedAnnotation"),
     };
-    Some((status, reason, approval.message(annotation(definition))))
+    Some((status, reason, approval.message(annotation(crd))))
 }
 
-/// What is wrong with the approval of a definition; one that has not changed is fine.
+/// Validates the approval annotation of a CRD; an unchanged one is valid.
 pub fn bad_approval(new: &Object, old: Option<&Object>) -> Option<FieldError> {
     let approval = approval(new);
     if !is_protected(new) || old.is_some_and(|old| self::approval(old) == approval) {
@@ -49,19 +49,19 @@ pub fn bad_approval(new: &Object, old: Option<&Object>) -> Option<FieldError> {
     }
 }
 
-fn is_protected(definition: &Object) -> bool {
-    let group = text(definition, &["spec", "group"]);
+fn is_protected(crd: &Object) -> bool {
+    let group = text(crd, &["spec", "group"]);
     let is_below =
         |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     is_below("k8s.io") || is_below("kubernetes.io")
 }
 
-fn annotation(definition: &Object) -> &str {
-    text(definition, &["metadata", "annotations", ANNOTATION])
+fn annotation(crd: &Object) -> &str {
+    text(crd, &["metadata", "annotations", ANNOTATION])
 }
 
-fn approval(definition: &Object) -> Approval {
-    match annotation(definition) {
+fn approval(crd: &Object) -> Approval {
+    match annotation(crd) {
         "" => Approval::Missing,
         reason if reason.starts_with("unapproved") => Approval::Bypassed,
         url if is_request_uri(url) && has_host(url) => Approval::Approved,

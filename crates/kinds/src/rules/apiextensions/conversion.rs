@@ -1,4 +1,4 @@
-//! How objects get from one version to another.
+//! Conversion of a CRD.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -11,7 +11,7 @@ use crate::rules::common::unsupported;
 
 const PATH: Path<'static> = Path::root("spec.conversion");
 
-/// What is wrong with the conversion of a definition.
+/// Validates the conversion of a CRD.
 pub fn bad_conversion(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let Some(conversion) = value(new, &["spec", "conversion"]).and_then(Value::as_object) else {
         return Vec::new();
@@ -59,7 +59,7 @@ fn bad_webhook(conversion: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a definition is in use, so that nobody may break its conversion that is not broken already.
+/// Whether the stored CRD is established and its CA bundle valid or empty, so that an update may not break it.
 fn requires_bundle(old: &Object) -> bool {
     let bundle = text(old, &["spec", "conversion", "webhook", "clientConfig", "caBundle"]);
     super::spec::is_established(old) && (bundle.is_empty() || bad_bundle(&Path::OBJECT, bundle).is_none())

@@ -1,4 +1,4 @@
-//! Lists that are sets or maps.
+//! `x-kubernetes-list-type`: lists that are sets or maps.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const TYPES: [&str; 3] = ["atomic", "set", "map"];
 
-/// What is wrong with the list type of a schema and its keys.
+/// Validates the list type of a schema and its keys.
 pub fn bad_list_type(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
     let items = schema.get("items").and_then(Value::as_object);
@@ -40,7 +40,7 @@ pub fn bad_list_type(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError
     }
 }
 
-/// The items of a set have to be values as a whole.
+/// Validates the items of a set, which must be scalar or atomic.
 fn bad_set(items: &Object, at: &Path<'_>) -> Option<FieldError> {
     let list_type = items.get("x-kubernetes-list-type");
     let key = match text(items, &["type"]) {
@@ -107,7 +107,7 @@ fn field_of<'a>(schema: &'a Object, name: &str) -> Option<&'a Object> {
     schema.get("properties")?.get(name)?.as_object()
 }
 
-/// Items and their keys have to be there.
+/// Validates the items of a list and their keys, which must be specified.
 fn bad_items(items: &Object, list_type: &str, keys: &[&str], at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if is_true(items, &["nullable"]) {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");

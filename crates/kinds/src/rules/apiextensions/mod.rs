@@ -1,4 +1,4 @@
-//! CustomResourceDefinition of `apiextensions.k8s.io`: kinds that users bring.
+//! CustomResourceDefinition of `apiextensions.k8s.io`.
 
 mod approval;
 mod conversion;
@@ -75,7 +75,7 @@ fn default(object: &mut Object) {
     }
 }
 
-/// Writes the numbers of defaults and other values in schemas as Kubernetes writes them again: `1.0` becomes `1`.
+/// Formats the numbers of defaults and other values in schemas as Kubernetes does: `1.0` becomes `1`.
 fn canonicalize(object: &mut Object) {
     let versions = object.get_mut("spec").and_then(|spec| spec.get_mut("versions"));
     let versions = versions.and_then(Value::as_array_mut).into_iter().flatten();
@@ -84,7 +84,7 @@ fn canonicalize(object: &mut Object) {
     }
 }
 
-/// Notes that objects may be stored in the version that is stored now.
+/// Adds the storage version to `status.storedVersions`.
 fn store_version(object: &mut Object) {
     let storage = maps(object, &["spec", "versions"]).find(|(_, version)| is_true(version, &["storage"]));
     let Some(name) = storage.map(|(_, version)| text(version, &["name"]).to_owned()) else { return };
@@ -103,7 +103,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
     names::bad_names(&Path::root("status.acceptedNames"), accepted.unwrap_or(&nothing))
 }
 
-/// Formats that nobody checks, unless they were there before.
+/// Warnings about unknown formats, unless they were there before.
 fn warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
     let before = old.map(unknown_formats).unwrap_or_default();
     let added = unknown_formats(new).into_iter().filter(|format| !before.contains(format));

@@ -5,7 +5,7 @@ use model::error::{FieldError, Path};
 use model::names::dns1035_label;
 use model::object::{text, texts};
 
-/// What is wrong with names as far as they are there.
+/// Validates the present names.
 pub fn bad_names(path: &Path<'_>, names: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["plural", "singular"] {
@@ -28,7 +28,7 @@ pub fn bad_names(path: &Path<'_>, names: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the names that a definition must have.
+/// Validates the required names of a CRD.
 pub fn missing_names(path: &Path<'_>, names: &Object) -> Vec<FieldError> {
     let missing = ["plural", "singular", "kind", "listKind"].into_iter();
     let missing = missing.filter(|field| text(names, &[field]).is_empty());
@@ -40,7 +40,7 @@ fn bad_labels(path: &Path<'_>, names: &Object, field: &str) -> Vec<FieldError> {
     labels.filter_map(|(index, label)| bad_label(&path.item(field, index), label, label, "")).collect()
 }
 
-/// The error for a name that is no label.
+/// The error for a name that is not a DNS label.
 pub fn bad_label(path: &Path<'_>, name: &str, label: &str, prefix: &str) -> Option<FieldError> {
     let problems = dns1035_label(label);
     (!problems.is_empty()).then(|| FieldError::invalid(path, name, format!("{prefix}{}", problems.join(","))))

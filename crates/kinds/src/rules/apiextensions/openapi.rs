@@ -1,4 +1,4 @@
-//! What of OpenAPI a schema may use, at each of its places.
+//! The subset of OpenAPI that schemas may use.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -11,24 +11,24 @@ use super::schema::ERRORS_MAX;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META_FIELDS: [&str; 3] = ["metadata", "kind", "apiVersion"];
 
-/// What is particular to a place.
+/// The context of a schema node.
 #[derive(Clone, Copy, Default)]
 struct Around<'a> {
-    /// Why there may be no default.
+    /// The reason why a default is forbidden.
     no_default: Option<&'a str>,
-    /// Whether it is of a kind, a version or metadata.
+    /// Whether it is inside kind, version or metadata of a resource.
     in_meta: bool,
     is_root: bool,
 }
 
-/// What is wrong with a schema.
+/// Validates a schema.
 pub fn bad_openapi(schema: &Object, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check(schema, at, Around { is_root: true, ..Around::default() }, &mut errors);
     errors
 }
 
-/// Visits a schema and all schemas in it.
+/// Visits a schema and all nested schemas.
 pub fn visit<'a>(schema: &'a Object, see: &mut impl FnMut(&'a Object)) {
     see(schema);
     let mut inner = |value: &'a Value| {
@@ -48,7 +48,7 @@ pub fn visit<'a>(schema: &'a Object, see: &mut impl FnMut(&'a Object)) {
     }
 }
 
-/// Breaks the recursion of types that `visit` with a closure would be.
+/// Breaks the recursion of closure types in `visit`.
 fn visit_boxed<'a>(schema: &'a Object, see: &mut dyn FnMut(&'a Object)) {
     visit(schema, &mut |schema| see(schema));
 }
@@ -125,7 +125,7 @@ fn check_fields(schema: &Object, at: &Path<'_>, around: Around<'_>, errors: &mut
     }
 }
 
-/// What Kubernetes does not support, or not here.
+/// Reports fields that Kubernetes does not support here.
 fn unsupported(schema: &Object, at: &Path<'_>, around: Around<'_>, errors: &mut Vec<FieldError>) {
     let kind = text(schema, &["type"]);
     if !kind.is_empty() && !TYPES.contains(&kind) {

@@ -1,4 +1,4 @@
-//! The schema of a version: structural, with defaults that fit, and without what Kubernetes does not support.
+//! The schema of a version: structural, with valid defaults, within the supported subset of OpenAPI.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -9,16 +9,16 @@ use super::shown::shown_schema;
 use super::{openapi, structural};
 use crate::structural::{Node, bad_defaults, rules};
 
-/// A schema with more errors than this is read no further.
+/// The error limit of a schema; validation stops there.
 pub const ERRORS_MAX: usize = 1000;
 
-/// What may stand at the root of a schema whose status is written by itself, by the names that Go gives it.
+/// The fields that a root schema with a status subresource may have, by their Go names.
 const AT_ROOT_WITH_STATUS: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum \
                                    ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems \
                                    MultipleOf Required Items Properties ExternalDocs Example \
                                    XPreserveUnknownFields XValidations]";
 
-/// What may not stand there, before the type and behind it in Go's order.
+/// The forbidden fields of such a root schema: before the type and after it in Go's order.
 const FORBIDDEN_BEFORE_TYPE: [&str; 3] = ["id", "$schema", "$ref"];
 const FORBIDDEN_BEHIND_TYPE: [&str; 19] = [
     "nullable",
@@ -42,7 +42,7 @@ const FORBIDDEN_BEHIND_TYPE: [&str; 19] = [
     "x-kubernetes-map-type",
 ];
 
-/// What is wrong with a schema at a path.
+/// Validates a schema at a path.
 pub fn bad_schema(path: &Path<'_>, schema: &Object, has_status: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if has_status {
@@ -92,7 +92,7 @@ fn bad_root(path: &Path<'_>, schema: &Object) -> Option<FieldError> {
     FORBIDDEN_BEHIND_TYPE.iter().any(|key| schema.contains_key(*key)).then(refuse)
 }
 
-/// Why a schema cannot become structural; most of it has an error of its own.
+/// The reason why a schema cannot be converted to a structural one; most have an error of their own.
 fn unsupported_field(schema: &Object) -> Option<String> {
     let mut problem = None;
     openapi::visit(schema, &mut |schema| {

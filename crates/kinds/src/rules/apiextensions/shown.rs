@@ -1,29 +1,29 @@
-//! Versions and schemas as Go shows them in messages: all fields, by the names that its types give them.
+//! Formats versions and schemas as Go does in messages: all fields by their Go names.
 
 use model::Object;
 use serde_json::{Map, Value};
 
-/// What a field is.
+/// The form of a field.
 enum Form {
     Text,
     Flag,
     Number,
-    /// JSON as it is; `null` if there is none.
+    /// JSON; `null` if absent.
     Raw,
     Schema,
     Schemas,
     SchemaMap,
-    /// A schema or a list of them.
+    /// A schema or a list of schemas.
     Items,
     /// A schema or a boolean.
     Open,
-    /// Schemas or lists of texts by name.
+    /// Schemas or lists of strings, by name.
     Dependencies,
     Struct(Fields),
     Structs(Fields),
 }
 
-/// The fields of a type: the name that Go gives them, the key in JSON, and what they are.
+/// The fields of a type: Go name, JSON key and form.
 type Fields = &'static [(&'static str, &'static str, Form)];
 
 const VERSION: Fields = &[
@@ -120,7 +120,7 @@ const RULE: Fields = &[
     ("OptionalOldSelf", "optionalOldSelf", Form::Raw),
 ];
 
-/// The versions of a definition; parts that all of them share are shown as none.
+/// The versions of a CRD; properties that all of them share are shown as nil.
 pub fn shown_versions(versions: &[Value], is_shared: impl Fn(&str) -> bool) -> String {
     if versions.is_empty() {
         return "null".to_owned();

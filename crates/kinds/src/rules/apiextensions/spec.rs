@@ -1,4 +1,4 @@
-//! The spec of a definition, in the order in which Kubernetes looks at it.
+//! Validates the spec of a CRD, in Kubernetes' order.
 
 use std::collections::BTreeSet;
 
@@ -21,43 +21,46 @@ const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string
 const COLUMN_FORMATS: [&str; 8] =
     ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-/// Where the parts of versions stand in messages: what is the same in all of them is said once, for the whole spec.
+/// The paths of version properties in messages: Kubernetes hoists those that are the same in all versions to the spec.
 pub struct Layout<'a> {
     versions: &'a [Value],
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a definition.
-    pub fn of(definition: &'a Object) -> Self {
-        Self { versions: items(definition, &["spec", "versions"]) }
+    /// The layout of a CRD.
+    pub fn of(crd: &'a Object) -> Self {
+        Self { versions: items(crd, &["spec", "versions"]) }
     }
 
-    /// Whether a part is the same in all versions.
-    fn is_shared(&self, part: &str) -> bool {
-        let get = |version: &'a Value| version.get(part).filter(|value| !value.is_null());
+    /// Whether a property is the same in all versions.
+    fn is_shared(&self, property: &str) -> bool {
+        let get = |version: &'a Value| version.get(property).filter(|value| !value.is_null());
         self.versions.iter().all(|version| get(version) == get(&self.versions[0]))
     }
 
-    /// A part of the versions with the paths at which messages say it is: of each version, or of all of them.
-    fn parts(&self, part: &'a str, shared_name: &str) -> Vec<(Place, &'a Value)> {
-        let is_shared = self.is_shared(part);
-        let parts = self.versions.iter().enumerate().filter_map(|(index, version)| {
-            let value = version.get(part).filter(|value| !value.is_null())?;
+    /// A property of the versions with its paths in messages: one per version, or one for all of them.
+    fn properties(&self, property: &'a str, shared_name: &str) -> Vec<(PropertyPath, &'a Value)> {
+        let is_shared = self.is_shared(property);
+        let properties = self.versions.iter().enumerate().filter_map(|(index, version)| {
+            let value = version.get(property).filter(|value| !value.is_null())?;
             let place = if is_shared {
-                Place { version: None, path: Path::SPEC.field(shared_name).into() }
+                PropertyPath { version: None, path: Path::SPEC.field(shared_name).into() }
             } else {
-                Place { version: Some(index), path: Path::SPEC.item("versions", index).field(part).into() }
+                PropertyPath {
+                    version: Some(index),
+                    path: Path::SPEC.item("versions", index).field(property).into(),
+                }
             };
             Some((place, value))
         });
-        let parts: Vec<_> = parts.collect();
-        if is_shared { parts.into_iter().take(1).collect() } else { parts }
+        let properties: Vec<_> = properties.collect();
+        if is_shared { properties.into_iter().take(1).collect() } else { properties }
     }
 
     /// The schemas with their paths.
-    pub fn schemas(&self) -> Vec<(Place, &'a Object)> {
-        let parts = self.parts("schema", "validation").into_iter();
-        parts
+    pub fn schemas(&self) -> Vec<(PropertyPath, &'a Object)> {
+        let properties = self.properties("schema", "validation").into_iter();
+        properties
             .filter_map(|(mut place, schema)| {
                 place.path.push_str(".openAPIV3Schema");
                 Some((place, schema.get("openAPIV3Schema")?.as_object()?))
@@ -75,8 +78,8 @@ impl<'a> Layout<'a> {
         found
     }
 
-    /// Whether the schema at a place is of a version with a status of its own.
-    fn has_status(&self, place: &Place) -> bool {
+    /// Whether the schema belongs to a version with a status subresource.
+    fn has_status(&self, place: &PropertyPath) -> bool {
         let has_status = |version: &Value| version.pointer("/subresources/status").is_some();
         match place.version {
             Some(index) if !self.is_shared("subresources") => has_status(&self.versions[index]),
@@ -85,20 +88,20 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a part of a version stands in messages.
-pub struct Place {
-    /// The index of the version, unless the part is the same in all of them.
+/// The path of a version's property in messages.
+pub struct PropertyPath {
+    /// The index of the version, unless the property is shared.
     version: Option<usize>,
     /// The path.
     pub path: String,
 }
 
-/// Whether a definition is in use.
-pub fn is_established(definition: &Object) -> bool {
-    is_condition_true(items(definition, &["status", "conditions"]), "Established")
+/// Whether a CRD is established.
+pub fn is_established(crd: &Object) -> bool {
+    is_condition_true(items(crd, &["status", "conditions"]), "Established")
 }
 
-/// What is wrong with a definition.
+/// Validates a CRD.
 pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let nothing = Map::new();
     let spec = value(new, &["spec"]).and_then(Value::as_object).unwrap_or(&nothing);
@@ -117,7 +120,7 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     }
     let layout = Layout::of(new);
     errors.extend(missing_schemas(&layout));
-    let preserves = |definition: &Object| is_true(definition, &["spec", "preserveUnknownFields"]);
+    let preserves = |crd: &Object| is_true(crd, &["spec", "preserveUnknownFields"]);
     if preserves(new) && layout.has_defaults() {
         let detail = "must be false in order to use defaults in the schema";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
@@ -128,7 +131,7 @@ pub fn validate(new: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_version_set(&layout));
     errors.extend(missing_names(&Path::root("spec.names"), names));
     errors.extend(bad_names(&Path::root("spec.names"), names));
-    errors.extend(bad_parts(&layout, None));
+    errors.extend(bad_properties(&layout, None));
     errors.extend(conversion::bad_conversion(new, old));
     errors.extend(old.map(|old| bad_change(new, old)).unwrap_or_default());
     errors.extend(bad_status(new));
@@ -165,7 +168,7 @@ fn missing_schemas(layout: &Layout<'_>) -> Vec<FieldError> {
         .collect()
 }
 
-/// What is wrong with a version by itself.
+/// Validates a version on its own.
 fn bad_version(layout: &Layout<'_>, index: usize) -> Vec<FieldError> {
     let Some(version) = layout.versions[index].as_object() else { return Vec::new() };
     let path = Path::SPEC.item("versions", index);
@@ -174,11 +177,11 @@ fn bad_version(layout: &Layout<'_>, index: usize) -> Vec<FieldError> {
     if let Some(warning) = value(version, &["deprecationWarning"]).and_then(Value::as_str) {
         let problems = bad_warning(is_true(version, &["deprecated"]), warning).into_iter();
         let path = path.field("deprecationWarning");
-        // Go shows what a pointer leads to as JSON.
+        // Go formats the target of a pointer as JSON.
         let shown = Value::from(warning).to_string();
         errors.extend(problems.map(|p| FieldError::invalid(path, "", p).showing(&shown)));
     }
-    errors.extend(bad_parts(layout, Some(index)));
+    errors.extend(bad_properties(layout, Some(index)));
     errors
 }
 
@@ -202,24 +205,24 @@ fn bad_warning(deprecated: bool, warning: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the schema, the subresources, the columns and the selectable fields of a version, or of all.
-fn bad_parts(layout: &Layout<'_>, version: Option<usize>) -> Vec<FieldError> {
+/// Validates schema, subresources, columns and selectable fields of a version, or the shared ones.
+fn bad_properties(layout: &Layout<'_>, version: Option<usize>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (place, schema) in layout.schemas().into_iter().filter(|(place, _)| place.version == version) {
         errors.extend(bad_schema(&Path::root(&place.path), schema, layout.has_status(&place)));
     }
-    let parts = |part, shared_name| {
-        layout.parts(part, shared_name).into_iter().filter(|(place, _)| place.version == version)
+    let properties = |property, shared_name| {
+        layout.properties(property, shared_name).into_iter().filter(|(place, _)| place.version == version)
     };
-    for (place, subresources) in parts("subresources", "subresources") {
+    for (place, subresources) in properties("subresources", "subresources") {
         errors.extend(bad_scale(&Path::root(&place.path), subresources));
     }
-    for (place, columns) in parts("additionalPrinterColumns", "additionalPrinterColumns") {
+    for (place, columns) in properties("additionalPrinterColumns", "additionalPrinterColumns") {
         let path = Path::root(&place.path);
         let columns = columns.as_array().into_iter().flatten().filter_map(Value::as_object).enumerate();
         errors.extend(columns.flat_map(|(at, column)| bad_column(&path.at(at), column)));
     }
-    for (place, fields) in parts("selectableFields", "selectableFields") {
+    for (place, fields) in properties("selectableFields", "selectableFields") {
         let problem = match (place.version, layout.is_shared("schema")) {
             (Some(_), true) => "may only be set when `version.schema.openAPIV3Schema` is not included",
             (None, false) => "may only be set when validations.schema is included",
@@ -325,13 +328,13 @@ fn bad_selectable(path: &Path<'_>, fields: &Value, schema: &Value) -> Vec<FieldE
     errors
 }
 
-/// What is wrong with the versions together.
+/// Validates the list of versions.
 fn bad_version_set(layout: &Layout<'_>) -> Vec<FieldError> {
     let names: Vec<&str> =
         layout.versions.iter().map(|version| model::object::text_in(version, "name")).collect();
     let mut errors = Vec::new();
     let mut refuse = |detail: &str| {
-        let shown = shown_versions(layout.versions, |part| layout.is_shared(part));
+        let shown = shown_versions(layout.versions, |property| layout.is_shared(property));
         errors.push(FieldError::invalid("spec.versions", "", detail).showing(&shown));
     };
     if names.iter().collect::<BTreeSet<_>>().len() != names.len() {
@@ -348,7 +351,7 @@ fn bad_version_set(layout: &Layout<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// What may not change.
+/// Validates immutable fields.
 fn bad_change(new: &Object, old: &Object) -> Vec<FieldError> {
     let in_use: &[&[&str]] = &[&["spec", "scope"], &["spec", "names", "kind"]];
     let always: &[&[&str]] = &[&["spec", "group"], &["spec", "names", "plural"]];
@@ -357,15 +360,15 @@ fn bad_change(new: &Object, old: &Object) -> Vec<FieldError> {
     changed.map(|path| FieldError::invalid(path.join("."), text(new, path), "field is immutable")).collect()
 }
 
-/// What is wrong with the list of versions in which objects may be stored.
-fn bad_stored_versions(definition: &Object) -> Vec<FieldError> {
+/// Validates `status.storedVersions`.
+fn bad_stored_versions(crd: &Object) -> Vec<FieldError> {
     const PATH: &str = "status.storedVersions";
-    let stored = texts(definition, &["status", "storedVersions"]);
+    let stored = texts(crd, &["status", "storedVersions"]);
     if stored.is_empty() {
         let detail = "must have at least one stored version";
         return vec![FieldError::invalid(PATH, Value::Null, detail)];
     }
-    let versions = || maps(definition, &["spec", "versions"]).map(|(_, version)| version);
+    let versions = || maps(crd, &["spec", "versions"]).map(|(_, version)| version);
     let mut errors = Vec::new();
     for version in versions().filter(|version| is_true(version, &["storage"])) {
         let name = text(version, &["name"]);

@@ -1,4 +1,4 @@
-//! Whether a schema is structural: types are said outside of `anyOf` and its like, where only values are restricted.
+//! Checks that a schema is structural: types are specified outside `anyOf` and the like, which only restrict values.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::schema::ERRORS_MAX;
 use crate::structural::Pattern;
 
-/// What a schema is of.
+/// The level of a schema node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -16,7 +16,7 @@ enum Level {
     Field,
 }
 
-/// What is not structural, sorted by message.
+/// Structural errors, sorted by message.
 pub fn bad_structure(schema: &Object, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, at, &mut errors);
@@ -93,7 +93,7 @@ fn extensions(schema: &Object, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What has to be said of types, and of kind, version and metadata.
+/// Checks the types, and the schemas of kind, version and metadata.
 fn types(schema: &Object, level: Level, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     let is = |key: &str| is_true(schema, &[key]);
     let kind = text(schema, &["type"]);
@@ -150,7 +150,7 @@ fn restricts_names_only(metadata: &Object) -> bool {
     names_only && metadata.keys().all(|key| ignored.contains(&key.as_str()))
 }
 
-/// What restricts values, at any depth of `anyOf` and its like.
+/// Checks value validations at any depth of `anyOf` and the like.
 fn value_checks(
     schema: &Object,
     skips_any: bool,
@@ -180,7 +180,7 @@ fn value_checks(
     }
 }
 
-/// What may not be said where only values are restricted.
+/// Reports fields that are forbidden in value validations.
 fn nested(schema: &Object, skips_any: bool, level: Level, at: &Path<'_>, errors: &mut Vec<FieldError>) {
     if errors.len() > ERRORS_MAX {
         return;
@@ -219,7 +219,7 @@ fn nested(schema: &Object, skips_any: bool, level: Level, at: &Path<'_>, errors:
     }
 }
 
-/// Whether everything that is restricted at the root is specified there, too.
+/// Checks that all fields of value validations are specified in the structural schema, too.
 fn complete(
     values: &Object,
     schema: Option<&Object>,

@@ -1,4 +1,4 @@
-//! ControllerRevision: an earlier state of something, which is fixed.
+//! ControllerRevision. Its data is immutable.
 
 use model::Object;
 use model::error::FieldError;
@@ -29,8 +29,8 @@ pub(super) const RULES: KindRules = KindRules {
     },
     columns: &[
         NAME,
-        Column::new("Controller", "string", "What it is a state of."),
-        Column::new("Revision", "string", "Its number among the states of the same object."),
+        Column::new("Controller", "string", "The controller that owns it."),
+        Column::new("Revision", "string", "The number of the revision."),
         AGE,
     ],
     cells: |object, now| {
@@ -45,7 +45,7 @@ fn bad_revision(object: &Object) -> Option<FieldError> {
     (revision < 0).then(|| FieldError::invalid("revision", revision, "must be greater than or equal to 0"))
 }
 
-/// The owner that manages it, as in `statefulset.apps/db`.
+/// The controller owner as in `statefulset.apps/db`.
 fn controller(object: &Object) -> String {
     let owners = items(object, &["metadata", "ownerReferences"]).iter();
     let Some(owner) = owners.into_iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))

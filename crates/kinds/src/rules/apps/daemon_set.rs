@@ -1,4 +1,4 @@
-//! DaemonSet: a pod on each node; its selector is fixed, and an annotation counts the changes of its template.
+//! DaemonSet. Its selector is immutable, and an annotation counts the changes of its template.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -12,8 +12,8 @@ use crate::rules::label_selector::bad_label_selector;
 use crate::rules::selection::{Selection, shown_labels};
 use crate::rules::workload::{
     CONTAINERS, IMAGES, SELECTOR, bad_int_or_percent, bad_template, changed_selector, container_cells,
-    default_template, empty_selector, ending_template, fewer_collisions, int_or_percent, more_than_all,
-    negative, not_supported_shown, part, present, reset_status, template_warnings, unselected,
+    default_template, empty_selector, ending_template, fewer_collisions, int_or_percent, map_at,
+    more_than_all, negative, not_supported_shown, present, reset_status, template_warnings, unselected,
 };
 use crate::rules::{KindRules, Subresource};
 
@@ -68,12 +68,12 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Desired", "integer", "How many nodes shall run its pod."),
-        Column::new("Current", "integer", "How many of these nodes run it."),
-        Column::new("Ready", "integer", "How many of its pods are ready."),
-        Column::new("Up-to-date", "integer", "How many of its pods are as the template says now."),
-        Column::new("Available", "integer", "How many of its pods have been ready for long enough."),
-        Column::new("Node Selector", "string", "Which nodes run its pod."),
+        Column::new("Desired", "integer", "The number of nodes that should run a pod."),
+        Column::new("Current", "integer", "The number of these nodes that run a pod."),
+        Column::new("Ready", "integer", "The number of ready pods."),
+        Column::new("Up-to-date", "integer", "The number of pods with the current template."),
+        Column::new("Available", "integer", "The number of available pods."),
+        Column::new("Node Selector", "string", "The node selector of its pods."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -93,7 +93,7 @@ fn set_template_generation(object: &mut Object, generation: i64) {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let selector = present(spec, &["selector"]);
     let mut errors = bad_label_selector(&Path::root("spec.selector"), selector);
     errors.extend(Selection::read(selector).and_then(|selection| unselected(spec, &selection)));
@@ -107,8 +107,8 @@ fn validate(object: &Object) -> Vec<FieldError> {
 }
 
 fn bad_strategy(spec: &Object) -> Vec<FieldError> {
-    let Some(strategy) = part(spec, &["updateStrategy"]) else { return Vec::new() };
-    match (text(strategy, &["type"]), part(strategy, &["rollingUpdate"])) {
+    let Some(strategy) = map_at(spec, &["updateStrategy"]) else { return Vec::new() };
+    match (text(strategy, &["type"]), map_at(strategy, &["rollingUpdate"])) {
         ("OnDelete", _) => Vec::new(),
         ("RollingUpdate", Some(rolling)) => bad_rolling_update(rolling),
         ("RollingUpdate", None) => vec![FieldError::required("spec.updateStrategy.rollingUpdate", "")],
@@ -143,7 +143,7 @@ fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
 }
 
 fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(status) = part(new, &["status"]) else { return Vec::new() };
+    let Some(status) = map_at(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
         &Path::STATUS,
@@ -171,7 +171,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
         "updatedNumberScheduled",
         "numberAvailable",
     ];
-    let [containers, images] = container_cells(part(object, &["spec"]));
+    let [containers, images] = container_cells(map_at(object, &["spec"]));
     let mut cells = vec![name(object)];
     cells.extend(counts.map(|field| Value::from(number(object, &["status", field]))));
     cells.push(shown_labels(value(object, &["spec", "template", "spec", "nodeSelector"])).into());

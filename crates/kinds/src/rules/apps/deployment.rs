@@ -1,4 +1,4 @@
-//! Deployment: replicas of a template, replaced step by step; its selector is fixed.
+//! Deployment. Its selector is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -11,7 +11,7 @@ use crate::rules::selection::Selection;
 use crate::rules::workload::{
     CONTAINERS, IMAGES, SELECTOR, bad_int_or_percent, bad_replicas, changed_selector, container_cells,
     default_template, exceeding, fewer_collisions, int_or_percent, invalid_shown,
-    keep_all_but_status_and_labels, more_than_all, negative, not_supported_shown, optional, part, present,
+    keep_all_but_status_and_labels, map_at, more_than_all, negative, not_supported_shown, optional, present,
     reset_status, warnings_of_pods,
 };
 use crate::rules::{KindRules, Subresource};
@@ -51,16 +51,16 @@ pub(super) const RULES: KindRules = KindRules {
     counts_annotations: true,
     columns: &[
         NAME,
-        Column::new("Ready", "string", "How many of its pods are ready, of how many there shall be."),
-        Column::new("Up-to-date", "string", "How many of its pods are as the template says now."),
-        Column::new("Available", "string", "How many of its pods have been ready for long enough."),
+        Column::new("Ready", "string", "Ready and desired pods."),
+        Column::new("Up-to-date", "string", "The number of pods with the current template."),
+        Column::new("Available", "string", "The number of available pods."),
         AGE,
         CONTAINERS,
         IMAGES,
         SELECTOR,
     ],
     cells: |object, now| {
-        let [containers, images] = container_cells(part(object, &["spec"]));
+        let [containers, images] = container_cells(map_at(object, &["spec"]));
         let selection = Selection::read(present(object, &["spec", "selector"]));
         vec![
             name(object),
@@ -76,14 +76,14 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// How many are ready of how many there shall be.
+/// The cell `ready/desired`.
 pub(super) fn ready(object: &Object) -> Value {
     let of = |path: &[&str]| number(object, path);
     format!("{}/{}", of(&["status", "readyReplicas"]), of(&["spec", "replicas"])).into()
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = negative(spec, &Path::SPEC, &["replicas"]);
     errors.extend(bad_replicas(spec));
     errors.extend(bad_strategy(spec));
@@ -103,8 +103,8 @@ fn validate(object: &Object) -> Vec<FieldError> {
 
 fn bad_strategy(spec: &Object) -> Vec<FieldError> {
     const ROLLING: &str = "spec.strategy.rollingUpdate";
-    let Some(strategy) = part(spec, &["strategy"]) else { return Vec::new() };
-    let rolling = part(strategy, &["rollingUpdate"]);
+    let Some(strategy) = map_at(spec, &["strategy"]) else { return Vec::new() };
+    let rolling = map_at(strategy, &["rollingUpdate"]);
     match (text(strategy, &["type"]), rolling) {
         ("Recreate", Some(_)) => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
@@ -135,7 +135,7 @@ fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
 }
 
 fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(status) = part(new, &["status"]) else { return Vec::new() };
+    let Some(status) = map_at(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
         &Path::STATUS,

@@ -17,7 +17,7 @@ pub(super) const RULES: &[KindRules] = &[
     stateful_set::RULES,
 ];
 
-/// A strategy of deployments and daemon sets.
+/// The update strategy of Deployments and DaemonSets, for messages.
 const STRATEGY: Go = Go::Struct(&[
     ("type", TEXT),
     ("rollingUpdate", Go::Pointer(&[("maxUnavailable", NUMBER), ("maxSurge", NUMBER)])),

@@ -1,4 +1,4 @@
-//! ReplicaSet: replicas of a template; its selector is fixed.
+//! ReplicaSet. Its selector is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -10,7 +10,7 @@ use crate::rules::common::keep_all_but_status;
 use crate::rules::selection::Selection;
 use crate::rules::workload::{
     CONTAINERS, IMAGES, SELECTOR, bad_replicas, changed_selector, container_cells, default_template,
-    exceeding, negative, part, present, reset_status, warnings_of_pods,
+    exceeding, map_at, negative, present, reset_status, warnings_of_pods,
 };
 use crate::rules::{KindRules, Subresource};
 
@@ -37,16 +37,16 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Desired", "integer", "How many pods there shall be."),
-        Column::new("Current", "integer", "How many pods there are."),
-        Column::new("Ready", "integer", "How many pods are ready."),
+        Column::new("Desired", "integer", "The number of desired pods."),
+        Column::new("Current", "integer", "The number of pods."),
+        Column::new("Ready", "integer", "The number of ready pods."),
         AGE,
         CONTAINERS,
         IMAGES,
         SELECTOR,
     ],
     cells: |object, now| {
-        let [containers, images] = container_cells(part(object, &["spec"]));
+        let [containers, images] = container_cells(map_at(object, &["spec"]));
         vec![
             name(object),
             number(object, &["spec", "replicas"]).into(),
@@ -62,14 +62,14 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = negative(spec, &Path::SPEC, &["replicas", "minReadySeconds"]);
     errors.extend(bad_replicas(spec));
     errors
 }
 
 fn validate_status(object: &Object) -> Vec<FieldError> {
-    let Some(status) = part(object, &["status"]) else { return Vec::new() };
+    let Some(status) = map_at(object, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
         &Path::STATUS,

@@ -1,4 +1,4 @@
-//! StatefulSet: replicas with names and volumes of their own; most of its spec is fixed.
+//! StatefulSet. Most of its spec is immutable.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use crate::rules::label_selector::invalid;
 use crate::rules::selection::{Selection, bad_selector};
 use crate::rules::workload::{
     CONTAINERS, IMAGES, bad_int_or_percent, bad_required_selector, container_cells, default_template,
-    ending_template, exceeding, fewer_collisions, int_or_percent, invalid_shown, more_than_all, negative,
-    optional, part, present, reset_status, template_warnings, unselected,
+    ending_template, exceeding, fewer_collisions, int_or_percent, invalid_shown, map_at, more_than_all,
+    negative, optional, present, reset_status, template_warnings, unselected,
 };
 use crate::rules::{KindRules, Subresource};
 
@@ -28,7 +28,7 @@ const RETENTION_POLICIES: [&str; 2] = ["Retain", "Delete"];
 const ROLLING_UPDATE: Fields = &[("partition", NUMBER), ("maxUnavailable", OPTIONAL)];
 const STRATEGY: Go = Go::Struct(&[("type", TEXT), ("rollingUpdate", Go::Pointer(ROLLING_UPDATE))]);
 
-/// What of a spec may change.
+/// The mutable fields of a spec.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -79,15 +79,9 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: validate_status,
     }],
-    columns: &[
-        NAME,
-        Column::new("Ready", "string", "How many of its pods are ready, of how many there shall be."),
-        AGE,
-        CONTAINERS,
-        IMAGES,
-    ],
+    columns: &[NAME, Column::new("Ready", "string", "Ready and desired pods."), AGE, CONTAINERS, IMAGES],
     cells: |object, now| {
-        let [containers, images] = container_cells(part(object, &["spec"]));
+        let [containers, images] = container_cells(map_at(object, &["spec"]));
         vec![name(object), ready(object), age(object, now), containers, images]
     },
     ..KindRules::WITH_STATUS
@@ -102,7 +96,7 @@ fn default(object: &mut Object) {
         strategy.insert("type".to_owned(), "RollingUpdate".into());
         map_mut(strategy, "rollingUpdate");
     }
-    if text(strategy, &["type"]) == "RollingUpdate" && part(strategy, &["rollingUpdate"]).is_some() {
+    if text(strategy, &["type"]) == "RollingUpdate" && map_at(strategy, &["rollingUpdate"]).is_some() {
         map_mut(strategy, "rollingUpdate").entry("partition").or_insert_with(|| 0.into());
     }
     let retention = map_mut(spec, RETENTION);
@@ -119,21 +113,21 @@ fn default(object: &mut Object) {
     }
 }
 
-/// Pods that are updated several at a time are behind a feature gate that is closed.
+/// Drops `maxUnavailable`, whose feature gate is off.
 fn drop_unavailable(new: &mut Object, old: Option<&Object>) {
     const PATH: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
-    if part(new, &PATH[..3]).is_some() && old.and_then(|old| value(old, &PATH)).is_none() {
+    if map_at(new, &PATH[..3]).is_some() && old.and_then(|old| value(old, &PATH)).is_none() {
         map_mut(map_mut(map_mut(new, PATH[0]), PATH[1]), PATH[2]).remove(PATH[3]);
     }
 }
 
-/// What of the spec may not change.
+/// The immutable fields of the spec.
 fn fixed(object: &Object) -> impl Iterator<Item = (&String, &Value)> {
     entries(object, &["spec"]).filter(|(field, _)| !MUTABLE.contains(&field.as_str()))
 }
 
 fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors: Vec<FieldError> = bad_management(spec).into_iter().collect();
     errors.extend(bad_strategy(spec));
     for field in ["whenDeleted", "whenScaled"] {
@@ -149,7 +143,7 @@ fn validate(object: &Object, is_new: bool) -> Vec<FieldError> {
     }
     errors.extend(negative(spec, &Path::SPEC, &["replicas", "minReadySeconds"]));
     errors.extend(
-        part(spec, &["ordinals"])
+        map_at(spec, &["ordinals"])
             .map(|ordinals| negative(ordinals, &Path::root("spec.ordinals"), &["start"]))
             .unwrap_or_default(),
     );
@@ -187,8 +181,8 @@ fn bad_management(spec: &Object) -> Option<FieldError> {
 
 fn bad_strategy(spec: &Object) -> Vec<FieldError> {
     const PATH: &str = "spec.updateStrategy";
-    let Some(strategy) = part(spec, &["updateStrategy"]) else { return Vec::new() };
-    match (text(strategy, &["type"]), part(strategy, &["rollingUpdate"])) {
+    let Some(strategy) = map_at(spec, &["updateStrategy"]) else { return Vec::new() };
+    match (text(strategy, &["type"]), map_at(strategy, &["rollingUpdate"])) {
         ("", _) => vec![FieldError::required(PATH, "")],
         ("OnDelete", Some(_)) => {
             let shown = Go::Pointer(ROLLING_UPDATE).write(strategy.get("rollingUpdate"));
@@ -220,9 +214,9 @@ fn bad_rolling_update(rolling: &Object) -> Vec<FieldError> {
 
 fn bad_template(spec: &Object) -> Vec<FieldError> {
     const PATH: Path<'static> = Path::root("spec.template");
-    let Some(template) = part(spec, &["template"]) else { return Vec::new() };
+    let Some(template) = map_at(spec, &["template"]) else { return Vec::new() };
     let mut errors = pod::validate_template(&as_pods_are_made(spec, template), &PATH);
-    // Kubernetes checks labels and annotations of this kind's template twice.
+    // Kubernetes validates labels and annotations of this kind's template twice.
     let path = PATH.field("labels");
     for (key, label) in entries(template, &["metadata", "labels"]) {
         let label = label.as_str().unwrap_or_default();
@@ -236,8 +230,7 @@ fn bad_template(spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The template with what the controller sets in place of what the client set: names of hosts, and a volume for each
-/// claim.
+/// The template with the values that the controller sets: host names, and a volume per claim.
 fn as_pods_are_made<'a>(spec: &Object, template: &'a Object) -> Cow<'a, Object> {
     let claims = items(spec, &["volumeClaimTemplates"]);
     let is_named = ["hostname", "subdomain"].iter().any(|field| !text(template, &["spec", field]).is_empty());
@@ -263,7 +256,7 @@ fn as_pods_are_made<'a>(spec: &Object, template: &'a Object) -> Cow<'a, Object> 
 }
 
 fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(status) = part(new, &["status"]) else { return Vec::new() };
+    let Some(status) = map_at(new, &["status"]) else { return Vec::new() };
     let mut errors = negative(
         status,
         &Path::STATUS,

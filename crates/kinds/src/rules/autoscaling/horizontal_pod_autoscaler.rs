@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler, as `v2` has it: how many replicas something has, by what is measured.
+//! HorizontalPodAutoscaler of `v2`.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::metrics::{bad_metrics, bad_reference, is_bad_version, shown_metrics};
 use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
-use crate::rules::workload::{negative, optional, part, present, reset_status};
+use crate::rules::workload::{map_at, negative, optional, present, reset_status};
 use crate::rules::{KindRules, Subresource};
 use quantity::Quantity;
 
@@ -28,7 +28,7 @@ pub(super) const RULES: KindRules = KindRules {
             let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
             spec.insert("metrics".to_owned(), json!([metric]));
         }
-        if part(spec, &["behavior"]).is_some() {
+        if map_at(spec, &["behavior"]).is_some() {
             default_behavior(map_mut(spec, "behavior"));
         }
     },
@@ -40,17 +40,19 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: |new, _| {
             let counts = ["currentReplicas", "desiredReplicas"];
-            part(new, &["status"]).map(|status| negative(status, &Path::STATUS, &counts)).unwrap_or_default()
+            map_at(new, &["status"])
+                .map(|status| negative(status, &Path::STATUS, &counts))
+                .unwrap_or_default()
         },
     }],
     counts_generations: false,
     columns: &[
         NAME,
-        Column::new("Reference", "string", "What it scales."),
-        Column::new("Targets", "string", "What is measured now, and what it shall be."),
-        Column::new("MinPods", "string", "The least number of replicas."),
-        Column::new("MaxPods", "string", "The greatest number of replicas."),
-        Column::new("Replicas", "string", "The number of replicas now."),
+        Column::new("Reference", "string", "The object that it scales."),
+        Column::new("Targets", "string", "Current and target values of its metrics."),
+        Column::new("MinPods", "string", "The minimum number of replicas."),
+        Column::new("MaxPods", "string", "The maximum number of replicas."),
+        Column::new("Replicas", "string", "The current number of replicas."),
         AGE,
     ],
     cells: |object, now| {
@@ -69,7 +71,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::WITH_STATUS
 };
 
-/// A behavior that says anything says all of it.
+/// Defaults of the behavior: a partial one is completed.
 fn default_behavior(behavior: &mut Object) {
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
@@ -83,10 +85,10 @@ fn default_behavior(behavior: &mut Object) {
 }
 
 fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
-    let old_spec = old.and_then(|old| part(old, &["spec"]));
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
+    let old_spec = old.and_then(|old| map_at(old, &["spec"]));
     let mut errors = bad_limits(spec, old_spec);
-    if let Some(target) = part(spec, &["scaleTargetRef"]) {
+    if let Some(target) = map_at(spec, &["scaleTargetRef"]) {
         let (version, kind) = (text(target, &["apiVersion"]), text(target, &["kind"]));
         let is_old = old_spec.is_some_and(|old| {
             let of = |field: &str| text(old, &["scaleTargetRef", field]);
@@ -99,7 +101,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
             kind == "ReplicationController",
         ));
     }
-    // What Kubernetes once took for metrics it takes still, where there is such already.
+    // Metrics that older versions of Kubernetes accepted stay valid in updates.
     let had_bad_metrics = old_spec.is_some_and(|old| {
         let described = items(old, &["metrics"]).iter().filter_map(|metric| metric.get("object"));
         described.filter_map(|source| source.get("describedObject")?.as_object()).any(is_bad_version)
@@ -107,7 +109,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors.extend(bad_metrics(items(spec, &["metrics"]), &Path::root("spec.metrics"), had_bad_metrics));
     errors.extend(bad_scaling_to_zero(spec));
     for direction in ["scaleUp", "scaleDown"] {
-        if let Some(rules) = part(spec, &["behavior", direction]) {
+        if let Some(rules) = map_at(spec, &["behavior", direction]) {
             errors.extend(bad_rules(rules, &Path::SPEC.field("behavior").field(direction)));
         }
     }

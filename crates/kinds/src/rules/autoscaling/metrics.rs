@@ -1,4 +1,4 @@
-//! What an autoscaler measures.
+//! Metrics of a HorizontalPodAutoscaler.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::rules::core::bad_container_resource_name;
 use crate::rules::label_selector::invalid;
-use crate::rules::workload::{optional, part, present};
+use crate::rules::workload::{map_at, optional, present};
 use quantity::Quantity;
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-/// The sources of metrics in the order in which Kubernetes looks at them, with their types.
+/// Metric sources with their types, in Kubernetes' order.
 const SOURCES: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),
@@ -23,7 +23,7 @@ const SOURCES: [(&str, &str); 5] = [
 const SHOWN_MAX: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
-/// What is wrong with a list of metrics at a path.
+/// Validates a list of metrics at a path.
 pub(super) fn bad_metrics(metrics: &[Value], path: &Path<'_>, any_version: bool) -> Vec<FieldError> {
     let metrics = metrics.iter().enumerate().filter_map(|(index, metric)| Some((index, metric.as_object()?)));
     metrics.flat_map(|(index, metric)| bad_metric(metric, &path.at(index), any_version)).collect()
@@ -41,12 +41,12 @@ fn bad_metric(metric: &Object, path: &Path<'_>, any_version: bool) -> Vec<FieldE
         errors.push(unknown());
     }
     let sources: Vec<(&str, &Object)> =
-        SOURCES.iter().filter_map(|(source, _)| Some((*source, part(metric, &[source])?))).collect();
+        SOURCES.iter().filter_map(|(source, _)| Some((*source, map_at(metric, &[source])?))).collect();
     if let Some((source, of)) = sources.first() {
         errors.extend(bad_source(source, of, &path.field(source), any_version));
     }
     match expected {
-        Some(source) if part(metric, &[source]).is_none() => {
+        Some(source) if map_at(metric, &[source]).is_none() => {
             let detail = "must populate information for the given metric source";
             errors.push(FieldError::required(path.field(source), detail));
         }
@@ -65,7 +65,7 @@ fn bad_source(source: &str, of: &Object, path: &Path<'_>, any_version: bool) -> 
     let mut errors = Vec::new();
     match source {
         "object" => {
-            if let Some(described) = part(of, &["describedObject"]) {
+            if let Some(described) = map_at(of, &["describedObject"]) {
                 let path = path.field("describedObject");
                 errors.extend(bad_reference(&path, described, any_version, true));
             }
@@ -80,7 +80,7 @@ fn bad_source(source: &str, of: &Object, path: &Path<'_>, any_version: bool) -> 
     }
     let target = path.field("target");
     let has = |field: &str| present(of, &["target", field]).is_some();
-    errors.extend(part(of, &["target"]).map(|of| bad_target(of, &target)).unwrap_or_default());
+    errors.extend(map_at(of, &["target"]).map(|of| bad_target(of, &target)).unwrap_or_default());
     let (average, utilization) = (format!("{target}.averageValue"), format!("{target}.averageUtilization"));
     match source {
         "object" if !has("value") && !has("averageValue") => {
@@ -159,7 +159,7 @@ fn bad_target(target: &Object, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a reference to an object.
+/// Validates a reference to an object.
 pub(super) fn bad_reference(
     path: &Path<'_>,
     reference: &Object,
@@ -188,12 +188,12 @@ pub(super) fn bad_reference(
     errors
 }
 
-/// Whether the version of a reference is neither a version nor a group with a version.
+/// Whether the apiVersion of a reference is malformed.
 pub(super) fn is_bad_version(reference: &Object) -> bool {
     text(reference, &["apiVersion"]).matches('/').count() > 1
 }
 
-/// What is measured and what it shall be, as tables show it.
+/// Current and target values of metrics, as tables show them.
 pub(super) fn shown_metrics(object: &Object) -> String {
     let metrics = items(object, &["spec", "metrics"]);
     let statuses = items(object, &["status", "currentMetrics"]);
@@ -219,7 +219,7 @@ fn shown_metric(metric: &Value, status: Option<&Value>) -> String {
     let target = |field: &str| value(own, &["target", field]).map(plain);
     let current = |field: &str| status.and_then(|status| value(status, &["current", field])).map(plain);
     let or = |text: Option<String>, other: &str| text.unwrap_or_else(|| other.to_owned());
-    // An amount that a status lacks is none, where there is a status.
+    // A status without the value shows `<nil>`; without a status it is unknown.
     let measured = |field: &str| or(current(field), if status.is_some() { "<nil>" } else { UNKNOWN });
     let is_resource = matches!(*source, "resource" | "containerResource");
     match (target("averageValue"), is_resource) {

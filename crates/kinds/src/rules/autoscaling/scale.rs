@@ -1,4 +1,4 @@
-//! Scale: how many replicas something has, as `autoscaling/v1` shows it for all that can be scaled.
+//! Scale of `autoscaling/v1`: the replicas of any scalable object.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use crate::rules::KindRules;
 use crate::rules::columns::{AGE, Column, age, name};
 use crate::rules::selection::Selection;
-use crate::rules::workload::{negative, part};
+use crate::rules::workload::{map_at, negative};
 
 pub(super) const RULES: KindRules = KindRules {
     group: "autoscaling",
     kind: "Scale",
     columns: &[
-        Column::new("Name", "string", "The name of what is scaled."),
-        Column::new("Desired", "integer", "How many replicas there should be."),
-        Column::new("Available", "integer", "How many replicas there are."),
+        Column::new("Name", "string", "The name of the scaled object."),
+        Column::new("Desired", "integer", "The number of desired replicas."),
+        Column::new("Available", "integer", "The number of observed replicas."),
         AGE,
     ],
     cells: |scale, now| {
@@ -30,7 +30,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// The scale of a deployment, replica set, stateful set or replication controller.
+/// The Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 pub fn scale_of(object: &Object) -> Object {
     let mut metadata = Object::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -52,7 +52,7 @@ pub fn scale_of(object: &Object) -> Object {
     scale.as_object().cloned().unwrap_or_default()
 }
 
-/// Sets what a scale says in the object that it is of: the replicas, and the version that the client knows.
+/// Writes a Scale to its object: the replicas and the resource version.
 pub fn set_scale(object: &mut Object, scale: &Object) {
     map_mut(object, "spec").insert("replicas".to_owned(), number(scale, &["spec", "replicas"]).into());
     let metadata = map_mut(object, "metadata");
@@ -62,12 +62,12 @@ pub fn set_scale(object: &mut Object, scale: &Object) {
     };
 }
 
-/// What is wrong with a scale, metadata aside.
+/// Validates a Scale except its metadata.
 pub fn validate_scale(scale: &Object) -> Vec<FieldError> {
-    part(scale, &["spec"]).map(|spec| negative(spec, &Path::SPEC, &["replicas"])).unwrap_or_default()
+    map_at(scale, &["spec"]).map(|spec| negative(spec, &Path::SPEC, &["replicas"])).unwrap_or_default()
 }
 
-/// Which pods it selects. Replication controllers have plain labels, whose values are texts.
+/// Its label selector. ReplicationControllers have a plain map of labels.
 fn selector(object: &Object) -> String {
     let selector = value(object, &["spec", "selector"]);
     let plain = selector

@@ -1,4 +1,4 @@
-//! CronJob: jobs at the times of a schedule.
+//! CronJob.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -12,7 +12,7 @@ use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
 use crate::rules::selection::{Selection, bad_selector};
 use crate::rules::workload::{
-    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, name_warning, negative, part, present,
+    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, map_at, name_warning, negative, present,
     reset_status,
 };
 use crate::rules::{KindRules, Subresource};
@@ -67,11 +67,11 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Schedule", "string", "When it starts a job."),
-        Column::new("Timezone", "string", "The zone of the schedule's times."),
-        Column::new("Suspend", "boolean", "Whether it starts no jobs at present."),
-        Column::new("Active", "integer", "How many of its jobs are running."),
-        Column::new("Last Schedule", "string", "How long ago it started a job."),
+        Column::new("Schedule", "string", "The schedule in cron format."),
+        Column::new("Timezone", "string", "The time zone of the schedule."),
+        Column::new("Suspend", "boolean", "Whether the schedule is suspended."),
+        Column::new("Active", "integer", "The number of running jobs."),
+        Column::new("Last Schedule", "string", "The time since it last started a job."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -82,7 +82,7 @@ pub(super) const RULES: KindRules = KindRules {
 };
 
 fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = bad_schedule(spec, old);
     errors.extend(negative(spec, &Path::SPEC, &["startingDeadlineSeconds"]));
     let zone = |object| value(object, &["spec", "timeZone"]).and_then(Value::as_str);
@@ -96,7 +96,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         }
         _ => {}
     }
-    errors.extend(part(object, &JOB_SPEC).map(bad_job).unwrap_or_default());
+    errors.extend(map_at(object, &JOB_SPEC).map(bad_job).unwrap_or_default());
     errors.extend(negative(spec, &Path::SPEC, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]));
     errors
 }
@@ -112,7 +112,7 @@ fn bad_schedule(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
         .map(|problem| FieldError::invalid(PATH, text, problem))
         .into_iter()
         .collect();
-    // Schedules with a zone are from a time when Kubernetes did not refuse them.
+    // Older versions of Kubernetes accepted schedules with a time zone.
     let had_zone = old.is_some_and(|old| model::object::text(old, &["spec", "schedule"]).contains("TZ"));
     let detail = match (had_zone, text.contains("TZ"), present(spec, &["timeZone"]).is_some()) {
         (true, true, true) => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
@@ -145,7 +145,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
         Some(Value::Bool(false)) => "False",
         _ => "<unset>",
     };
-    let job = part(object, &JOB_SPEC);
+    let job = map_at(object, &JOB_SPEC);
     let [containers, images] = container_cells(job);
     vec![
         name(object),

@@ -1,8 +1,8 @@
-//! Lists of indexes and of intervals of indexes: `0,2-4`.
+//! Index lists of indexed Jobs: `0,2-4`.
 
 use model::error::quote;
 
-/// How many indexes a list has; or what is wrong with it, where all indexes are less than `completions`.
+/// The number of indexes in a list; an error if it is invalid or has an index of `completions` or more.
 pub(super) fn count(list: &str, completions: i64) -> Result<i64, String> {
     let mut last = None;
     let mut total = 0;
@@ -17,7 +17,7 @@ pub(super) fn count(list: &str, completions: i64) -> Result<i64, String> {
     Ok(total)
 }
 
-/// The first index that two lists have in common; what cannot be read is passed over.
+/// The first index that two lists share; invalid entries are skipped.
 pub(super) fn overlap(one: &str, other: &str, completions: i64) -> Option<i64> {
     let read = |list: &str| -> Vec<(i64, i64)> {
         list.split(',').filter_map(|part| interval(part, completions).ok()).collect()
@@ -68,14 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_counted() {
+    fn indexes_of_a_list_are_counted() {
         for (list, total) in [("", 0), ("0", 1), ("0,2-4", 4), ("1-2,4-5,9", 5)] {
             assert_eq!(count(list, 10), Ok(total), "{list}");
         }
     }
 
     #[test]
-    fn lists_that_cannot_be_read_are_refused() {
+    fn malformed_lists_are_refused() {
         for (list, problem) in [
             ("a", "cannot convert string to integer for index: \"a\""),
             ("1,", "cannot convert string to integer for index: \"\""),

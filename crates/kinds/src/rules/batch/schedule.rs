@@ -1,10 +1,10 @@
-//! Schedules of cron: `*/5 * * jan-mar sun`, `@daily`, `@every 1h30m`.
+//! Cron schedules: `*/5 * * jan-mar sun`, `@daily`, `@every 1h30m`.
 
 use model::error::quote;
 
 use super::time_zone;
 
-/// The fields in their order.
+/// The fields in order.
 const FIELDS: [Field; 5] = [
     Field { min: 0, max: 59, names: &[] },
     Field { min: 0, max: 23, names: &[] },
@@ -20,18 +20,18 @@ const FIELDS: [Field; 5] = [
 const DESCRIPTORS: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// A field: its bounds, and the names of its numbers from the least on.
+/// A field: its bounds, and the names of its numbers from the minimum on.
 struct Field {
     min: u64,
     max: u64,
     names: &'static [&'static str],
 }
 
-/// What is wrong with a schedule.
+/// Validates a schedule.
 pub(super) fn check(schedule: &str) -> Result<(), String> {
     let mut rest = schedule;
     if let Some(zoned) = rest.strip_prefix("TZ=").or_else(|| rest.strip_prefix("CRON_TZ=")) {
-        // What Go says when there is no space, which Kubernetes passes on.
+        // Go's panic message for a text without space, which Kubernetes passes on.
         const NO_SPACE: &str = "invalid schedule format: runtime error: slice bounds out of range [:-1]";
         let (zone, after) = zoned.split_once(' ').ok_or(NO_SPACE)?;
         time_zone::load(zone).map_err(|problem| format!("provided bad location {zone}: {problem}"))?;
@@ -65,7 +65,7 @@ fn check_descriptor(descriptor: &str) -> Result<(), String> {
 }
 
 impl Field {
-    /// Checks a number, or a range with or without a step.
+    /// Validates a number, or a range with an optional step.
     fn check(&self, text: &str) -> Result<(), String> {
         let parts: Vec<&str> = text.split('/').collect();
         let bounds: Vec<&str> = parts[0].split('-').collect();
@@ -76,7 +76,7 @@ impl Field {
                 (number, number)
             }
             [first, last] => (self.number(first)?, self.number(last)?),
-            // Go reads the first before it counts them.
+            // Go parses the first before it counts them.
             [first, ..] => {
                 return Err(self.number(first).err().unwrap_or(format!("too many hyphens: {text}")));
             }
@@ -129,7 +129,7 @@ fn number(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Checks a duration of Go: `1h30m`, `-1.5s`.
+/// Validates a Go duration: `1h30m`, `-1.5s`.
 fn check_duration(duration: &str) -> Result<(), String> {
     const UNITS: [&str; 8] = ["ns", "us", "\u{b5}s", "\u{3bc}s", "ms", "s", "m", "h"];
     let invalid = || format!("time: invalid duration {}", quote(duration));
@@ -150,7 +150,7 @@ fn check_duration(duration: &str) -> Result<(), String> {
         if let Some(fraction) = rest[whole..].strip_prefix('.') {
             length += 1 + digits(fraction);
         }
-        // A number has a digit before or behind the point.
+        // A number has a digit before or after the point.
         if length == 0 || (whole == 0 && length == 1) {
             return Err(invalid());
         }

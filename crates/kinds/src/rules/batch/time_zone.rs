@@ -1,13 +1,13 @@
-//! Time zones by their names in the database of time zones.
+//! Names of the time zone database.
 
 use model::error::{FieldError, Path};
 
-/// Every name, one per line. Only the names count here: nothing computes with zones.
+/// Every name, one per line. Only the names matter: nothing computes with zones.
 const NAMES: &str = include_str!("time_zones.txt");
 
 const PART_MAX: usize = 14;
 
-/// What is wrong with the name of a zone that a client chose.
+/// Validates a time zone.
 pub(super) fn check(path: &Path<'_>, zone: &str) -> Vec<FieldError> {
     let invalid = |detail: &str| FieldError::invalid(path, zone, detail);
     if zone.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn check(path: &Path<'_>, zone: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Finds a zone as Go does, for which no name is UTC and `Local` is that of the machine.
+/// Looks up a zone as Go does: an empty name is UTC and `Local` that of the machine.
 pub(super) fn load(zone: &str) -> Result<(), String> {
     if matches!(zone, "" | "Local") || NAMES.lines().any(|name| name == zone) {
         return Ok(());

@@ -5,12 +5,12 @@ use x509::{CertificateRequest, der, pem};
 
 use crate::schema::decode_base64;
 
-/// Why the bytes are no certificate signing request. The signature is checked by the signer.
+/// The reason why bytes are not a certificate signing request. The signer verifies the signature.
 pub fn bad_request(text: &[u8]) -> Option<String> {
     CertificateRequest::from_pem(text).err().map(|error| error.to_string())
 }
 
-/// Why the bytes are no chain of certificates. Like Go, it skips what is no well-formed block.
+/// The reason why bytes are not a certificate chain. Like Go, it skips malformed blocks.
 pub fn bad_certificates(text: &[u8]) -> Option<String> {
     let mut count = 0;
     for block in pem::blocks(text).flatten() {
@@ -29,7 +29,7 @@ pub fn bad_certificates(text: &[u8]) -> Option<String> {
     (count == 0).then(|| "must contain at least one CERTIFICATE PEM block".to_owned())
 }
 
-/// Why base64 is not that of a CA bundle.
+/// The reason why base64 is not a CA bundle.
 pub fn bad_bundle(path: &Path<'_>, bundle: &str) -> Option<FieldError> {
     let bytes = decode_base64(bundle).unwrap_or_default();
     let has_one = pem::blocks(&bytes)

@@ -1,4 +1,4 @@
-//! CertificateSigningRequest: who asks for what is fixed; one way to write it approves, another issues.
+//! CertificateSigningRequest. Its spec is immutable; `approval` writes conditions, `status` the certificate.
 
 use std::collections::BTreeSet;
 
@@ -58,17 +58,17 @@ pub(super) const RULES: KindRules = KindRules {
     },
     stamp,
     validate_create: validate,
-    validate_update: |new, old| validate_update(new, old, Part::Whole),
+    validate_update: |new, old| validate_update(new, old, CsrWrite::Whole),
     subresources: &[
         Subresource {
             name: "approval",
             prepare_update: prepare_approval,
-            validate_update: |new, old| validate_update(new, old, Part::Approval),
+            validate_update: |new, old| validate_update(new, old, CsrWrite::Approval),
         },
         Subresource {
             name: "status",
             prepare_update: prepare_status,
-            validate_update: |new, old| validate_update(new, old, Part::Status),
+            validate_update: |new, old| validate_update(new, old, CsrWrite::Status),
         },
     ],
     counts_generations: false,
@@ -79,24 +79,24 @@ pub(super) const RULES: KindRules = KindRules {
     columns: &[
         NAME,
         AGE,
-        Column::new("SignerName", "string", "Who is asked to sign."),
-        Column::new("Requestor", "string", "Who asks."),
-        Column::new("RequestedDuration", "string", "For how long the certificate shall be good."),
-        Column::new("Condition", "string", "How far it has got."),
+        Column::new("SignerName", "string", "The requested signer."),
+        Column::new("Requestor", "string", "The user that created the request."),
+        Column::new("RequestedDuration", "string", "The requested validity of the certificate."),
+        Column::new("Condition", "string", "The state of the request."),
     ],
     cells,
     ..KindRules::WITH_STATUS
 };
 
-/// The ways to write a request.
+/// The written resource or subresource.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum CsrWrite {
     Whole,
     Approval,
     Status,
 }
 
-/// Who asks, and when conditions changed, is what the server says.
+/// Sets the requesting user and the times of conditions.
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     let Some(old) = old else {
         let spec = map_mut(new, "spec");
@@ -132,7 +132,7 @@ fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     }
 }
 
-/// An approval writes nothing but conditions.
+/// `approval` writes only conditions.
 fn prepare_approval(new: &mut Object, old: &Object) {
     let conditions = new.get_mut("status").and_then(|status| status.as_object_mut()?.remove("conditions"));
     copy(new, old, "spec");
@@ -144,7 +144,7 @@ fn prepare_approval(new: &mut Object, old: &Object) {
     };
 }
 
-/// A status keeps the conditions that only an approval may write, if it has as many of them.
+/// `status` keeps the conditions of `approval`, if it has the same number of them.
 fn prepare_status(new: &mut Object, old: &Object) {
     copy(new, old, "spec");
     for kind in [APPROVED, DENIED] {
@@ -169,7 +169,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
+fn validate_update(new: &Object, old: &Object, write: CsrWrite) -> Vec<FieldError> {
     let certificate = |object| text(object, &["status", "certificate"]);
     let certificate_changed = certificate(new) != certificate(old);
     let mut errors = bad_spec(new);
@@ -190,7 +190,7 @@ fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
             errors.push(refuse("remove", kind));
         }
     }
-    for kind in [APPROVED, DENIED].into_iter().filter(|_| part != Part::Approval) {
+    for kind in [APPROVED, DENIED].into_iter().filter(|_| write != CsrWrite::Approval) {
         if count(new, kind) > count(old, kind) {
             errors.push(refuse("add", kind));
         } else if count(new, kind) == count(old, kind)
@@ -199,7 +199,7 @@ fn validate_update(new: &Object, old: &Object, part: Part) -> Vec<FieldError> {
             errors.push(refuse("modify", kind));
         }
     }
-    if certificate_changed && part != Part::Status {
+    if certificate_changed && write != CsrWrite::Status {
         errors.push(FieldError::forbidden("status.certificate", "updates may not set certificate content"));
     } else if certificate_changed && !certificate(old).is_empty() {
         let detail = "updates may not modify existing certificate content";
@@ -239,7 +239,7 @@ fn bad_spec(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A signer is a domain and a path, both made of labels.
+/// Validates a signer name: a domain and a path, both made of DNS labels.
 fn bad_signer(path: &Path<'_>, signer: &str) -> Vec<FieldError> {
     let one = |value: &str, detail: &str| vec![FieldError::invalid(path, value, detail)];
     if signer.is_empty() {

@@ -1,4 +1,4 @@
-//! Lease: positive durations; the fields of coordinated leader election, which is off, are not kept.
+//! Lease. Fields of coordinated leader election, whose feature gate is off, are dropped.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -16,14 +16,14 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, _| validate(new),
     create_on_update: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Holder", "string", "Who holds it."), AGE],
+    columns: &[NAME, Column::new("Holder", "string", "The identity of the holder."), AGE],
     cells: |object, now| {
         vec![name(object), text(object, &["spec", "holderIdentity"]).into(), age(object, now)]
     },
     ..KindRules::PLAIN
 };
 
-/// What is there already stays: another server may have written it.
+/// Keeps values that are already stored: another server may have written them.
 fn drop_coordination(new: &mut Object, old: Option<&Object>) {
     for field in ["strategy", "preferredHolder"] {
         if old.and_then(|old| value(old, &["spec", field])).is_none() {

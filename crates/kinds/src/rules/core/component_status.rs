@@ -1,4 +1,4 @@
-//! ComponentStatus: how a part of the control plane does.
+//! ComponentStatus.
 
 use model::Object;
 use model::object::{items, text_in};
@@ -12,9 +12,9 @@ pub(super) const RULES: KindRules = KindRules {
     deprecated: Some("v1 ComponentStatus is deprecated in v1.19+"),
     columns: &[
         NAME,
-        Column::new("Status", "string", "Whether the part is healthy."),
-        Column::new("Message", "string", "What the part says."),
-        Column::new("Error", "string", "Why the part could not be asked."),
+        Column::new("Status", "string", "The health of the component."),
+        Column::new("Message", "string", "The message of the component."),
+        Column::new("Error", "string", "The error of the health check."),
     ],
     cells: |object, _| {
         let [status, message, error] = shown(object);

@@ -1,4 +1,4 @@
-//! ConfigMap: keys, size, and the seal of an immutable one.
+//! ConfigMap.
 
 use model::Object;
 use model::error::FieldError;
@@ -16,7 +16,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(validate(new));
         errors
     },
-    columns: &[NAME, Column::new("Data", "string", "How many entries it has."), AGE],
+    columns: &[NAME, Column::new("Data", "string", "The number of entries."), AGE],
     cells: |object, now| {
         let count = entries(object, &["data"]).count() + entries(object, &["binaryData"]).count();
         vec![name(object), count.into(), age(object, now)]
@@ -35,7 +35,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     }
     errors.extend(bad_keys(object, "binaryData"));
     if text_size(object, "data") + bytes_size(object, "binaryData") > SIZE_MAX {
-        // The whole object is too long, for which Kubernetes' path is this.
+        // Kubernetes' path of an object that is too large as a whole.
         errors.push(FieldError::too_long("[]", SIZE_MAX));
     }
     errors

@@ -1,16 +1,16 @@
-//! What ConfigMaps and Secrets have in common: keys that become file names, a limit in bytes, a seal.
+//! Shared rules of ConfigMaps and Secrets: keys that become file names, the size limit, immutability.
 
 use model::Object;
 use model::error::FieldError;
 use model::object::{entries, is_true};
 use serde_json::Value;
 
-/// How many bytes all values together may have.
+/// The size limit of all values, in bytes.
 pub const SIZE_MAX: usize = 1024 * 1024;
 
 const KEY_LENGTH_MAX: usize = 253;
 
-/// What is wrong with the keys of the map in a field.
+/// Validates the keys of the map in a field.
 pub fn bad_keys(object: &Object, field: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, _) in entries(object, &[field]) {
@@ -19,13 +19,13 @@ pub fn bad_keys(object: &Object, field: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with one key of the map in a field.
+/// Validates one key of the map in a field.
 pub fn key_errors(field: &str, key: &str) -> impl Iterator<Item = FieldError> {
     let (path, key) = (format!("{field}[{key}]"), key.to_owned());
     key_problems(&key).into_iter().map(move |problem| FieldError::invalid(path.clone(), key.clone(), problem))
 }
 
-/// The rules that a key breaks.
+/// The problems of a key.
 pub fn key_problems(key: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if key.len() > KEY_LENGTH_MAX {
@@ -47,19 +47,19 @@ pub fn key_problems(key: &str) -> Vec<String> {
     problems
 }
 
-/// The bytes of all texts in a field.
+/// The size of all strings in a field, in bytes.
 pub fn text_size(object: &Object, field: &str) -> usize {
     entries(object, &[field]).filter_map(|(_, value)| value.as_str()).map(str::len).sum()
 }
 
-/// The bytes of all base64 values in a field.
+/// The decoded size of all base64 values in a field.
 pub fn bytes_size(object: &Object, field: &str) -> usize {
     let decoded =
         |text: &str| text.len() / 4 * 3 - text.bytes().rev().take_while(|byte| *byte == b'=').count();
     entries(object, &[field]).filter_map(|(_, value)| value.as_str()).map(decoded).sum()
 }
 
-/// What may not change once `immutable` is set, and that it may not be taken back.
+/// Validates an immutable object: these fields and `immutable` itself may not change.
 pub fn sealed(new: &Object, old: &Object, fields: &[&str]) -> Vec<FieldError> {
     if !is_true(old, &["immutable"]) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Endpoints: what stands behind a service, as older clients know it.
+//! Endpoints.
 
 use model::Object;
 use model::address::{bad_destination, bad_ip, bad_port, ip_warning, is_ipv6};
@@ -12,7 +12,7 @@ use crate::rules::columns::{AGE, Column, NAME, age, name, some_of};
 use crate::rules::common::{invalid_for, unsupported};
 use crate::rules::core::PROTOCOLS;
 
-/// The lists of addresses in a subset.
+/// The address lists of a subset.
 const LISTS: [&str; 2] = ["addresses", "notReadyAddresses"];
 
 pub(super) const RULES: KindRules = KindRules {
@@ -33,7 +33,7 @@ pub(super) const RULES: KindRules = KindRules {
     deprecated: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
     warnings: |object, _| warnings(object),
     create_on_update: true,
-    columns: &[NAME, Column::new("Endpoints", "string", "Addresses and ports of what is ready."), AGE],
+    columns: &[NAME, Column::new("Endpoints", "string", "Addresses and ports of ready endpoints."), AGE],
     cells: |object, now| vec![name(object), shown(object), age(object, now)],
     ..KindRules::PLAIN
 };

@@ -1,4 +1,5 @@
-//! Event of the core group: it lives where the object lives that it is about; newer ones have more to say.
+//! Event of the core group. It is in the namespace of its involved object; events with an `eventTime` have stricter
+//! rules.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -10,7 +11,7 @@ use crate::rules::age::since;
 use crate::rules::columns::{Column, NAME, name};
 use crate::rules::{Dependents, KindRules, SelectableField};
 
-/// A field of the object that an event is about.
+/// A selectable field of the involved object.
 macro_rules! involved {
     ($field:literal) => {
         SelectableField {
@@ -44,22 +45,22 @@ pub(super) const RULES: KindRules = KindRules {
         SelectableField { path: "type", value: |object| text(object, &["type"]).into() },
     ],
     columns: &[
-        Column::new("Last Seen", "string", "How long ago it happened last."),
+        Column::new("Last Seen", "string", "The time since the last occurrence."),
         Column::new("Type", "string", "Normal or Warning."),
-        Column::new("Reason", "string", "Why, in one word."),
-        Column::new("Object", "string", "What it is about."),
-        Column::new("Subobject", "string", "Which part of that object it is about.").wide(),
-        Column::new("Source", "string", "Who reports it.").wide(),
-        Column::new("Message", "string", "What happened."),
-        Column::new("First Seen", "string", "How long ago it happened first.").wide(),
-        Column::new("Count", "string", "How many times it happened.").wide(),
+        Column::new("Reason", "string", "The reason of the event."),
+        Column::new("Object", "string", "The involved object."),
+        Column::new("Subobject", "string", "The field of the involved object.").wide(),
+        Column::new("Source", "string", "The component that reports it.").wide(),
+        Column::new("Message", "string", "The description of the event."),
+        Column::new("First Seen", "string", "The time since the first occurrence.").wide(),
+        Column::new("Count", "string", "The number of occurrences.").wide(),
         NAME.wide(),
     ],
     cells,
     ..KindRules::PLAIN
 };
 
-/// The same kind in the group `events.k8s.io`, in the shape of the core group: stricter, and nothing but its series may change.
+/// The rules of Event in `events.k8s.io`, stored as that of the core group: stricter, and only the series may change.
 pub(super) const OF_EVENTS: KindRules = KindRules {
     group: "events.k8s.io",
     validate_create: |object| {
@@ -82,7 +83,7 @@ pub(super) const OF_EVENTS: KindRules = KindRules {
     ..RULES
 };
 
-/// What an update through `events.k8s.io` may not change, and what it is called in messages.
+/// Immutable fields in `events.k8s.io`, with their names in messages.
 const FIXED: [(&str, &str); 13] = [
     ("involvedObject", "involvedObject"),
     ("reason", "reason"),
@@ -99,14 +100,14 @@ const FIXED: [(&str, &str); 13] = [
     ("reportingInstance", "reportingInstance"),
 ];
 
-/// The error for a field that may not change, if it has changed. A text that is left out is an empty one.
+/// The error for a changed immutable field. A missing string equals an empty one.
 fn fixed(new: &Object, old: &Object, field: &str, path: &str) -> Option<FieldError> {
     let was_text = old.get(field).is_some_and(Value::is_string);
     let value = new.get(field).cloned().unwrap_or_else(|| if was_text { "".into() } else { Value::Null });
     (new.get(field) != old.get(field)).then(|| FieldError::invalid(path, value, "field is immutable"))
 }
 
-/// Who reports it: older events name a source, newer ones a reporting component.
+/// The reporting component: older events have a source, newer ones a reporting controller.
 fn component(object: &Object) -> &str {
     match text(object, &["source", "component"]) {
         "" => text(object, &["reportingComponent"]),
@@ -118,13 +119,13 @@ fn validate(object: &Object) -> Vec<FieldError> {
     legacy(object, "reportingComponent")
 }
 
-/// The rules for events of both groups; the reporting component has another name in each.
+/// The rules of events in both groups; the reporting component has another name in each.
 fn legacy(object: &Object, component: &str) -> Vec<FieldError> {
     let namespace = text(object, &["metadata", "namespace"]);
     let involved = text(object, &["involvedObject", "namespace"]);
     let is_new = value(object, &["eventTime"]).is_some_and(|time| !time.is_null());
     let mut errors = Vec::new();
-    // An object without namespace has its events in `default`, or, newer ones, in `kube-system` too.
+    // Events of a cluster-scoped object are in `default`, or, newer ones, in `kube-system`.
     let matches = match (involved, is_new) {
         ("", false) => namespace.is_empty() || namespace == "default",
         ("", true) => namespace == "default" || namespace == "kube-system",
@@ -143,7 +144,7 @@ fn legacy(object: &Object, component: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What an event with an event time has to say.
+/// Validates the required fields of an event with an event time.
 fn bad_report(object: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let component = text(object, &["reportingComponent"]);
@@ -170,7 +171,7 @@ fn bad_report(object: &Object, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// What an event of `events.k8s.io` has to be beside that.
+/// Additional validation of an event of `events.k8s.io`.
 fn bad_new(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let is_set = |field: &str| value(object, &[field]).is_some_and(|value| !value.is_null());
@@ -213,7 +214,7 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
     let (last, count) = match (series, number(object, &["count"])) {
         (true, _) => (ago(&["series", "lastObservedTime"]), number(object, &["series", "count"])),
         (false, count) => {
-            // An event that happened once may not count at all.
+            // The count of a single event may be missing.
             (ago(&["lastTimestamp"]).or_else(|| first.clone()), if count == 0 { 1 } else { count })
         }
     };

@@ -1,4 +1,4 @@
-//! LimitRange: bounds of what one pod, container or claim may ask for, and what it gets if it asks for nothing.
+//! LimitRange.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// For containers what is not said follows from what is: limits from the greatest, requests from limits, then from the least.
+/// Defaults of containers: limits from the maximum, requests from limits, then from the minimum.
 fn default_limit(limit: &mut Object) {
     if text(limit, &["type"]) != "Container" {
         return;
@@ -94,10 +94,10 @@ fn bad_names(path: &Path<'_>, kind: &str, limit: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// An amount and its spelling.
+/// A quantity and its text.
 type Amount<'a> = (&'a str, Quantity);
 
-/// What a limit says about one resource.
+/// The limits of one resource.
 #[derive(Default)]
 struct Amounts<'a> {
     min: Option<Amount<'a>>,
@@ -128,7 +128,7 @@ fn by_resource<'a>(limit: &'a Object, kind: &str) -> BTreeMap<&'a str, Amounts<'
 
 fn bad_amounts(path: &Path<'_>, name: &str, amounts: &Amounts) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    // What has to be at most what, under which field it is reported with which value, and how it is said.
+    // Pairs of bounds, the field and value that is reported, and the message.
     let rules = [
         (amounts.min, amounts.max, "min", amounts.min, ["min", "max"]),
         (amounts.min, amounts.request, "defaultRequest", amounts.request, ["min", "default request"]),

@@ -1,4 +1,4 @@
-//! Namespace: a label with its name, a finalizer that empties it, a status of its own.
+//! Namespace. It has a label with its name and a finalizer in its spec.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -12,7 +12,7 @@ use crate::rules::{KindRules, SelectableField, Subresource};
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
-/// The finalizers that need no domain in front.
+/// Finalizers without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
 
 pub(super) const RULES: KindRules = KindRules {
@@ -53,12 +53,12 @@ pub(super) const RULES: KindRules = KindRules {
         path: "status.phase",
         value: |object| text(object, &["status", "phase"]).into(),
     }],
-    columns: &[NAME, Column::new("Status", "string", "Whether it is in use or being emptied."), AGE],
+    columns: &[NAME, Column::new("Status", "string", "The phase of the namespace."), AGE],
     cells: |object, now| vec![name(object), text(object, &["status", "phase"]).into(), age(object, now)],
     ..KindRules::PLAIN
 };
 
-/// A generated name comes only after the defaults, so this runs again at the end.
+/// A name may be generated after defaulting, so this runs again at the end.
 fn label_with_name(object: &mut Object) {
     let name = text(object, &["metadata", "name"]).to_owned();
     if !name.is_empty() {

@@ -1,4 +1,4 @@
-//! Node: a machine, as its agent describes it.
+//! Node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 pub(super) const RULES: KindRules = KindRules {
     kind: "Node",
     default: |object| {
-        pair_up_ranges(map_mut(object, "spec"));
+        sync_pod_cidrs(map_mut(object, "spec"));
         let status = map_mut(object, "status");
         if !has(status, &["allocatable"])
             && let Some(capacity) = status.get("capacity").cloned()
@@ -35,7 +35,7 @@ pub(super) const RULES: KindRules = KindRules {
     prepare_create: |object| {
         let spec = map_mut(object, "spec");
         spec.remove("configSource");
-        // Nothing is scheduled to a node of which nobody has said that it is ready.
+        // A node that no kubelet has reported ready yet gets no Pods.
         let taints = spec.entry("taints").or_insert_with(|| json!([]));
         let is_not_ready =
             |taint: &Value| text_in(taint, "key") == NOT_READY && text_in(taint, "effect") == EFFECTS[0];
@@ -52,7 +52,7 @@ pub(super) const RULES: KindRules = KindRules {
         }
     },
     validate_create: validate,
-    // Kubernetes checks a new version as if it were a new node, too, and says some things twice.
+    // Kubernetes validates an update like a create, too, and reports some errors twice.
     validate_update: |new, old| [validate(new), validate_update(new, old)].concat(),
     warnings: |new, _| {
         let is_named = !text(new, &["spec", "externalID"]).is_empty();
@@ -75,22 +75,22 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Status", "string", "Whether it is ready."),
-        Column::new("Roles", "string", "What it is there for."),
+        Column::new("Status", "string", "The conditions of the node."),
+        Column::new("Roles", "string", "The roles of the node."),
         AGE,
-        Column::new("Version", "string", "The version of its agent."),
-        Column::new("Internal-IP", "string", "Its address within the cluster.").wide(),
-        Column::new("External-IP", "string", "Its address outside of the cluster.").wide(),
-        Column::new("OS-Image", "string", "What runs on it.").wide(),
+        Column::new("Version", "string", "The version of its kubelet."),
+        Column::new("Internal-IP", "string", "The address inside the cluster.").wide(),
+        Column::new("External-IP", "string", "The address outside the cluster.").wide(),
+        Column::new("OS-Image", "string", "The operating system of the node.").wide(),
         Column::new("Kernel-Version", "string", "The version of its kernel.").wide(),
-        Column::new("Container-Runtime", "string", "What runs its containers.").wide(),
+        Column::new("Container-Runtime", "string", "The container runtime of the node.").wide(),
     ],
     cells,
     ..KindRules::PLAIN
 };
 
-/// Older clients know one range of addresses only; where both are given, theirs counts.
-fn pair_up_ranges(spec: &mut Object) {
+/// Synchronizes `podCIDR` of older clients with `podCIDRs`; if they differ, `podCIDR` wins.
+fn sync_pod_cidrs(spec: &mut Object) {
     let (one, first) = (text(spec, &["podCIDR"]).to_owned(), items(spec, &["podCIDRs"]).first().cloned());
     match (one.as_str(), first) {
         ("", Some(first)) => {
@@ -112,7 +112,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Features have names of their own, in order and each once.
+/// Validates declared features: their names, sorted and unique.
 fn bad_features(object: &Object) -> Vec<FieldError> {
     let features = items(object, &["status", "declaredFeatures"]);
     let path = Path::root("status.declaredFeatures");
@@ -222,7 +222,7 @@ fn bad_resources(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Whether there are no halves of a resource: objects are counted, and so is what others add to a node.
+/// Whether a resource has only integer quantities: object counts and extended resources.
 fn is_whole(resource: &str) -> bool {
     COUNTED.contains(&resource) || !is_native(resource)
 }

@@ -1,4 +1,4 @@
-//! Which nodes: terms of which one has to match.
+//! Validation of node selectors.
 
 use model::error::{FieldError, Path};
 use model::names::{dns1123_subdomain, label_value, qualified_name};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rules::common::invalid_for;
 
-/// What is wrong with a selector of nodes.
+/// Validates a node selector.
 pub fn bad_node_selector(path: &Path<'_>, selector: &Value) -> Vec<FieldError> {
     let path = path.field("nodeSelectorTerms");
     let terms = items_in(selector, "nodeSelectorTerms");
@@ -18,7 +18,7 @@ pub fn bad_node_selector(path: &Path<'_>, selector: &Value) -> Vec<FieldError> {
     each.flat_map(|(index, term)| bad_node_term(&path.at(index), term)).collect()
 }
 
-/// What is wrong with one term.
+/// Validates one term.
 pub fn bad_node_term(path: &Path<'_>, term: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, requirement) in items_in(term, "matchExpressions").iter().enumerate() {

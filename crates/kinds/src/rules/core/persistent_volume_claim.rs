@@ -1,4 +1,4 @@
-//! PersistentVolumeClaim: a wish for storage.
+//! PersistentVolumeClaim.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -27,11 +27,11 @@ pub(super) const RULES: KindRules = KindRules {
     },
     prepare_create: |object| {
         object.insert("status".to_owned(), json!({"phase": "Pending"}));
-        settle_source(object, None);
+        sync_data_sources(object, None);
     },
     prepare_update: |new, old| {
         copy(new, old, "status");
-        settle_source(new, Some(old));
+        sync_data_sources(new, Some(old));
     },
     validate_create: validate,
     validate_update,
@@ -43,14 +43,14 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Status", "string", "Whether it has got a volume."),
-        Column::new("Volume", "string", "The volume that it has."),
-        Column::new("Capacity", "string", "How much that holds."),
-        Column::new("Access Modes", "string", "How that can be mounted."),
-        Column::new("StorageClass", "string", "The class of volumes that it wants."),
-        Column::new("VolumeAttributesClass", "string", "The class of what can be changed about the volume."),
+        Column::new("Status", "string", "The phase of the claim."),
+        Column::new("Volume", "string", "The bound volume."),
+        Column::new("Capacity", "string", "The capacity of the bound volume."),
+        Column::new("Access Modes", "string", "The access modes of the bound volume."),
+        Column::new("StorageClass", "string", "The requested StorageClass."),
+        Column::new("VolumeAttributesClass", "string", "The VolumeAttributesClass of the volume."),
         AGE,
-        Column::new("VolumeMode", "string", "Whether it wants a filesystem or a device.").wide(),
+        Column::new("VolumeMode", "string", "Filesystem or block device.").wide(),
     ],
     cells,
     ..KindRules::PLAIN
@@ -77,8 +77,8 @@ fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The two fields for where the data comes from say the same; what the older one never could say, it does not say.
-fn settle_source(object: &mut Object, old: Option<&Object>) {
+/// Synchronizes `dataSource` and `dataSourceRef`; unsupported kinds of `dataSource` are dropped.
+fn sync_data_sources(object: &mut Object, old: Option<&Object>) {
     let used =
         old.is_some_and(|old| has(old, &["spec", "dataSource"]) || has(old, &["spec", "dataSourceRef"]));
     let spec = map_mut(object, "spec");
@@ -100,13 +100,13 @@ fn settle_source(object: &mut Object, old: Option<&Object>) {
     }
 }
 
-/// What is wrong with the template of a claim at a path.
+/// Validates the template of a claim at a path.
 pub(in crate::rules) fn bad_claim_template(path: &Path<'_>, claim: &Object) -> Vec<FieldError> {
     let below = |error: FieldError| FieldError { path: format!("{path}.{}", error.path), ..error };
     validate(claim).into_iter().map(below).collect()
 }
 
-/// What is wrong with a claim.
+/// Validates a claim.
 fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let modes = items(object, &["spec", "accessModes"]);
@@ -206,7 +206,7 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Whether nothing has changed but what may.
+/// Whether only mutable fields have changed.
 fn same_spec(new: &Object, old: &Object, bound: bool) -> bool {
     let mut fields: Vec<&String> = new.keys().chain(old.keys()).collect();
     fields.sort_unstable();

@@ -1,4 +1,4 @@
-//! PodTemplate: a template of pods that stands alone.
+//! PodTemplate.
 
 use model::Object;
 use model::error::{FieldError, Path};

@@ -1,4 +1,4 @@
-//! ReplicationController: the first kind that kept a number of pods running.
+//! ReplicationController.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -33,13 +33,13 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Desired", "integer", "How many pods it should have."),
-        Column::new("Current", "integer", "How many pods it has."),
-        Column::new("Ready", "integer", "How many of its pods are ready."),
+        Column::new("Desired", "integer", "The number of desired pods."),
+        Column::new("Current", "integer", "The number of pods."),
+        Column::new("Ready", "integer", "The number of ready pods."),
         AGE,
         Column::new("Containers", "string", "The names of the containers of its pods.").wide(),
         Column::new("Images", "string", "The images of the containers of its pods.").wide(),
-        Column::new("Selector", "string", "The labels that its pods have.").wide(),
+        Column::new("Selector", "string", "The selector of its pods.").wide(),
     ],
     cells: |object, now| {
         let [names, images] = container_cells(template(object));
@@ -141,7 +141,7 @@ fn bad_status(object: &Object) -> Vec<FieldError> {
 }
 
 fn warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
-    // Kubernetes looks at the old template when there is one.
+    // On update Kubernetes uses the old template.
     let template = match old {
         None => template(new),
         Some(old) if old.get("spec") != new.get("spec") => template(old),

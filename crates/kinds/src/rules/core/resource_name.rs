@@ -1,4 +1,4 @@
-//! The names of resources that are requested, limited and counted: `cpu`, `requests.memory`, `example.com/gpu`.
+//! Resource names in requests, limits and quotas: `cpu`, `requests.memory`, `example.com/gpu`.
 
 use model::error::{FieldError, Path};
 use model::names::qualified_name;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::rules::label_selector::invalid;
 use quantity::Quantity;
 
-/// What a container can ask for.
+/// The standard resources of containers.
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// What is counted and not measured.
+/// Object counts.
 pub const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -23,7 +23,7 @@ pub const COUNTED: [&str; 9] = [
 ];
 const REQUESTS: &str = "requests.";
 
-/// What is wrong with the name of any resource.
+/// Validates the name of a resource.
 pub fn bad_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let errors: Vec<FieldError> = invalid(path, name, qualified_name(name)).collect();
     if errors.is_empty() && !name.contains('/') && !is_standard(name) {
@@ -32,7 +32,7 @@ pub fn bad_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the name of a resource that a container asks for.
+/// Validates the resource name of a container's request or limit.
 pub fn bad_container_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let mut errors = bad_resource_name(path, name);
     if !name.contains('/') {
@@ -45,7 +45,7 @@ pub fn bad_container_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldErro
     errors
 }
 
-/// What is wrong with an amount of a resource: less than nothing, or half of what comes whole.
+/// Validates a quantity: not negative, and an integer for countable resources.
 pub fn bad_resource_amount(path: &Path<'_>, name: &str, amount: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let text = amount.as_str().unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn bad_resource_amount(path: &Path<'_>, name: &str, amount: &Value) -> Vec<F
     errors
 }
 
-/// What is wrong with the name of a resource that a quota limits.
+/// Validates the name of a resource that a quota limits.
 pub fn bad_quota_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     let mut errors = bad_resource_name(path, name);
     if !name.contains('/') && !is_standard_for_quota(name) {
@@ -68,7 +68,7 @@ pub fn bad_quota_resource_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Whether quotas know the resource without asking anyone.
+/// Whether the resource is a standard one of quotas.
 pub fn is_standard_for_quota(name: &str) -> bool {
     let measured = name.strip_prefix(REQUESTS).or_else(|| name.strip_prefix("limits.")).unwrap_or(name);
     CONTAINER.contains(&measured)
@@ -78,7 +78,7 @@ pub fn is_standard_for_quota(name: &str) -> bool {
         || name.strip_prefix(REQUESTS).is_some_and(is_huge_pages)
 }
 
-/// Whether there are only whole ones of it.
+/// Whether the resource is countable.
 fn is_counted(name: &str) -> bool {
     COUNTED.contains(&name) || is_extended(name)
 }
@@ -96,12 +96,12 @@ fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// Whether it belongs to Kubernetes itself.
+/// Whether the resource is native to Kubernetes.
 pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether it is of somebody else's, under a name that quotas can use as well.
+/// Whether it is an extended resource, with a name that is valid in quotas, too.
 fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with(REQUESTS) && qualified_name(&format!("{REQUESTS}{name}")).is_empty()
 }

@@ -1,4 +1,4 @@
-//! ResourceQuota: how much a namespace may use, of what, in which scope; scopes are fixed.
+//! ResourceQuota. Its scopes are immutable.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const SCOPES: [&str; 7] = [
     "VolumeAttributesClass",
     "CrossNamespacePodAffinity",
 ];
-/// Scopes that are either there or not.
+/// Scopes without values.
 const PLAIN_SCOPES: [&str; 5] =
     ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
 const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
@@ -54,8 +54,8 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: false,
     columns: &[
         NAME,
-        Column::new("Request", "string", "What is requested or counted, and what may be."),
-        Column::new("Limit", "string", "The limits that are set, and what may be."),
+        Column::new("Request", "string", "Used and allowed requests and counts."),
+        Column::new("Limit", "string", "Used and allowed limits."),
         AGE,
     ],
     cells: |object, now| {
@@ -86,7 +86,7 @@ fn bad_amounts(object: &Object, place: [&str; 2]) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a scope says something about a resource.
+/// Whether a scope applies to a resource.
 fn applies(scope: &str, resource: &str) -> bool {
     match scope {
         "BestEffort" => resource == "pods",
@@ -96,7 +96,7 @@ fn applies(scope: &str, resource: &str) -> bool {
     }
 }
 
-/// How many of the limited resources a scope says nothing about.
+/// The number of limited resources that a scope does not apply to.
 fn misapplied(object: &Object, scope: &str) -> usize {
     entries(object, &["spec", "hard"])
         .filter(|(resource, _)| is_standard_for_quota(resource) && !applies(scope, resource))
@@ -151,7 +151,7 @@ fn bad_selector(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The selector as Go shows it: under the names that its fields have within Kubernetes, in the order that they have there.
+/// The selector as Go formats it: with the names and the order of Kubernetes' internal fields.
 fn shown_selector(object: &Object) -> String {
     let requirement = |(_, requirement): (usize, &Object)| {
         let shown = |field| value(requirement, &[field]).unwrap_or(&Value::Null).to_string();
@@ -190,7 +190,7 @@ fn bad_requirement(path: &Path<'_>, requirement: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Requests that may be higher than limits make no sense.
+/// Warns about requests that exceed their limits.
 fn warnings(object: &Object) -> Vec<String> {
     let amount = |name: &str| {
         let text = value(object, &["spec", "hard", name])?.as_str()?;
@@ -216,7 +216,7 @@ fn warnings(object: &Object) -> Vec<String> {
     warnings
 }
 
-/// What is used and what may be, of requests and of limits.
+/// Used and hard quantities of requests and of limits.
 fn shown_amounts(object: &Object) -> (String, String) {
     let mut resources: Vec<(&String, &Value)> = entries(object, &["status", "hard"]).collect();
     resources.sort_unstable_by_key(|(resource, _)| *resource);

@@ -1,4 +1,4 @@
-//! Secret: plain texts become data, types require keys, the type and an immutable one are fixed.
+//! Secret. `stringData` becomes `data`, types require keys, and the type is immutable.
 
 use model::error::{FieldError, Path};
 use model::object::{entries, map_mut, set_default, text, value};
@@ -27,8 +27,8 @@ pub(super) const RULES: KindRules = KindRules {
     selectable: &[SelectableField { path: "type", value: |object| text(object, &["type"]).into() }],
     columns: &[
         NAME,
-        Column::new("Type", "string", "What its data are, for programs that look for such."),
-        Column::new("Data", "string", "How many entries it has."),
+        Column::new("Type", "string", "The type of its data."),
+        Column::new("Data", "string", "The number of entries."),
         AGE,
     ],
     cells: |object, now| {
@@ -38,7 +38,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// `stringData` exists only on the way in.
+/// `stringData` is write-only.
 fn default(object: &mut Object) {
     set_default(object, "type", "Opaque");
     let Some(Value::Object(texts)) = object.remove("stringData") else { return };
@@ -80,7 +80,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The error for an entry that has to be there and to be a JSON object.
+/// The error for a required entry that is missing or not a JSON object.
 fn bad_json(object: &Object, key: &str) -> Option<FieldError> {
     let path = format!("data[{key}]");
     let Some(value) = value(object, &["data", key]) else { return Some(FieldError::required(path, "")) };
@@ -101,7 +101,7 @@ fn bad_json(object: &Object, key: &str) -> Option<FieldError> {
     Some(FieldError::invalid(path, "<secret contents redacted>", problem))
 }
 
-/// Whether certificate and key are there at all. Whether they fit together would take cryptography.
+/// Warns about a missing certificate or key. Whether they match is not checked: that would take cryptography.
 fn warnings(object: &Object) -> Vec<String> {
     if text(object, &["type"]) != "kubernetes.io/tls" {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! ServiceAccount: of the secrets it refers to only the names count.
+//! ServiceAccount. Only the names of its Secrets are kept.
 
 use model::Object;
 use model::object::value;
@@ -14,7 +14,7 @@ pub(super) const RULES: KindRules = KindRules {
     prepare_create: keep_secret_names,
     prepare_update: |new, _| keep_secret_names(new),
     warnings,
-    // A verb in the shape of a part.
+    // A verb in the form of a subresource.
     subresources: &[Subresource {
         name: "token",
         prepare_update: |_, _| {},

@@ -1,4 +1,4 @@
-//! EndpointSlice: some of what stands behind a service.
+//! EndpointSlice.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const ADDRESSES_MAX: usize = 100;
 const PORTS_MAX: usize = 20_000;
 const HINTS_MAX: usize = 8;
 
-/// Who writes addresses that need no second look.
+/// Controllers with trusted addresses, about which no warnings are computed.
 const CONTROLLERS: [&str; 2] =
     ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
@@ -62,7 +62,7 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("AddressType", "string", "What kind of addresses it has."),
+        Column::new("AddressType", "string", "The type of its addresses."),
         Column::new("Ports", "string", "The ports of all its endpoints."),
         Column::new("Endpoints", "string", "The addresses of its endpoints."),
         AGE,
@@ -86,7 +86,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// An older version of this kind had labels of the nodes; this one takes none.
+/// Drops the labels of nodes that `v1beta1` had.
 fn drop_topology(object: &mut Object) {
     for endpoint in object.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(endpoint) = endpoint {

@@ -1,4 +1,4 @@
-//! The flow schemas and priority levels that every server has.
+//! The bootstrap FlowSchemas and PriorityLevelConfigurations.
 
 use model::Object;
 use serde_json::{Value, json};
@@ -6,80 +6,107 @@ use serde_json::{Value, json};
 const EXEMPT: &str = "exempt";
 const CATCH_ALL: &str = "catch-all";
 
-/// Who a schema is about.
-enum Who {
+/// A subject of a FlowSchema.
+enum FlowSubject {
     Group(&'static str),
     User(&'static str),
     /// All service accounts of a namespace.
     Accounts(&'static str),
 }
 
-/// What a schema is about.
-enum What {
+/// The resources or URLs of a FlowSchema.
+enum FlowRequests {
     Everything,
-    /// URLs that are read.
+    /// Nonresource URLs, with the verb `get`.
     Urls(&'static [&'static str]),
-    /// Verbs, group, resources, and whether they are also those without a namespace.
+    /// Verbs, group, resources, and whether cluster-scoped ones match, too.
     Resources(&'static [(&'static [&'static str], &'static str, &'static [&'static str], bool)]),
 }
 
-const ANYBODY: &[Who] = &[Who::Group("system:unauthenticated"), Who::Group("system:authenticated")];
-const MANAGER: Who = Who::User("system:kube-controller-manager");
-const SCHEDULER: Who = Who::User("system:kube-scheduler");
-const SYSTEM_ACCOUNTS: Who = Who::Accounts("kube-system");
-const NODES: &[Who] = &[Who::Group("system:nodes")];
+const EVERYONE: &[FlowSubject] =
+    &[FlowSubject::Group("system:unauthenticated"), FlowSubject::Group("system:authenticated")];
+const MANAGER: FlowSubject = FlowSubject::User("system:kube-controller-manager");
+const SCHEDULER: FlowSubject = FlowSubject::User("system:kube-scheduler");
+const SYSTEM_ACCOUNTS: FlowSubject = FlowSubject::Accounts("kube-system");
+const NODES: &[FlowSubject] = &[FlowSubject::Group("system:nodes")];
 const BY_USER: &str = "ByUser";
 const BY_NAMESPACE: &str = "ByNamespace";
 
-/// Name, level, precedence, what tells flows apart, who, what.
-type FlowSchema = (&'static str, &'static str, i64, &'static str, &'static [Who], What);
+/// A bootstrap FlowSchema.
+struct FlowSchema {
+    name: &'static str,
+    level: &'static str,
+    precedence: i64,
+    /// The distinguisher method; empty for none.
+    method: &'static str,
+    subjects: &'static [FlowSubject],
+    requests: FlowRequests,
+}
+
+const fn schema(
+    name: &'static str,
+    level: &'static str,
+    precedence: i64,
+    method: &'static str,
+    subjects: &'static [FlowSubject],
+    requests: FlowRequests,
+) -> FlowSchema {
+    FlowSchema { name, level, precedence, method, subjects, requests }
+}
 
 const FLOW_SCHEMAS: [FlowSchema; 11] = [
-    (EXEMPT, EXEMPT, 1, "", &[Who::Group("system:masters")], What::Everything),
-    ("probes", EXEMPT, 2, "", ANYBODY, What::Urls(&["/healthz", "/readyz", "/livez"])),
-    (
+    schema(EXEMPT, EXEMPT, 1, "", &[FlowSubject::Group("system:masters")], FlowRequests::Everything),
+    schema("probes", EXEMPT, 2, "", EVERYONE, FlowRequests::Urls(&["/healthz", "/readyz", "/livez"])),
+    schema(
         "system-leader-election",
         "leader-election",
         100,
         BY_USER,
         &[MANAGER, SCHEDULER, SYSTEM_ACCOUNTS],
-        What::Resources(&[(&["get", "create", "update"], "coordination.k8s.io", &["leases"], false)]),
+        FlowRequests::Resources(&[(&["get", "create", "update"], "coordination.k8s.io", &["leases"], false)]),
     ),
-    (
+    schema(
         "system-node-high",
         "node-high",
         400,
         BY_USER,
         NODES,
-        What::Resources(&[
+        FlowRequests::Resources(&[
             (&["*"], "", &["nodes", "nodes/status"], true),
             (&["*"], "coordination.k8s.io", &["leases"], false),
         ]),
     ),
-    ("system-nodes", "system", 500, BY_USER, NODES, What::Everything),
-    ("kube-controller-manager", "workload-high", 800, BY_NAMESPACE, &[MANAGER], What::Everything),
-    ("kube-scheduler", "workload-high", 800, BY_NAMESPACE, &[SCHEDULER], What::Everything),
-    (
+    schema("system-nodes", "system", 500, BY_USER, NODES, FlowRequests::Everything),
+    schema(
+        "kube-controller-manager",
+        "workload-high",
+        800,
+        BY_NAMESPACE,
+        &[MANAGER],
+        FlowRequests::Everything,
+    ),
+    schema("kube-scheduler", "workload-high", 800, BY_NAMESPACE, &[SCHEDULER], FlowRequests::Everything),
+    schema(
         "kube-system-service-accounts",
         "workload-high",
         900,
         BY_NAMESPACE,
         &[SYSTEM_ACCOUNTS],
-        What::Everything,
+        FlowRequests::Everything,
     ),
-    (
+    schema(
         "service-accounts",
         "workload-low",
         9000,
         BY_USER,
-        &[Who::Group("system:serviceaccounts")],
-        What::Everything,
+        &[FlowSubject::Group("system:serviceaccounts")],
+        FlowRequests::Everything,
     ),
-    ("global-default", "global-default", 9900, BY_USER, ANYBODY, What::Everything),
-    (CATCH_ALL, CATCH_ALL, 10_000, BY_USER, ANYBODY, What::Everything),
+    schema("global-default", "global-default", 9900, BY_USER, EVERYONE, FlowRequests::Everything),
+    schema(CATCH_ALL, CATCH_ALL, 10_000, BY_USER, EVERYONE, FlowRequests::Everything),
 ];
 
-/// Name, shares, percentage that others may use, queues and how many of them a flow has; without queues it refuses.
+/// Name, shares, lendable percentage, queues and hand size; without queues it rejects.
 type PriorityLevel = (&'static str, i64, i64, Option<(i64, i64)>);
 
 const PRIORITY_LEVELS: [PriorityLevel; 7] = [
@@ -92,12 +119,12 @@ const PRIORITY_LEVELS: [PriorityLevel; 7] = [
     ("workload-low", 100, 90, Some((128, 6))),
 ];
 
-/// The flow schemas that every server has: their names and specs.
+/// Names and specs of the bootstrap FlowSchemas.
 pub fn flow_schemas() -> impl Iterator<Item = (&'static str, Value)> {
-    FLOW_SCHEMAS.iter().map(|schema| (schema.0, flow_schema(schema)))
+    FLOW_SCHEMAS.iter().map(|schema| (schema.name, flow_schema(schema)))
 }
 
-/// The priority levels that every server has: their names and specs.
+/// Names and specs of the bootstrap PriorityLevelConfigurations.
 pub fn priority_levels() -> impl Iterator<Item = (&'static str, Value)> {
     let exempt = json!({"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}});
     let limited = PRIORITY_LEVELS.iter().map(|(name, shares, lendable, queues)| {
@@ -116,12 +143,12 @@ pub fn priority_levels() -> impl Iterator<Item = (&'static str, Value)> {
     std::iter::once((EXEMPT, exempt)).chain(limited)
 }
 
-/// The spec of the schema with this name, if it is one that never changes.
+/// The spec of a mandatory FlowSchema, which is immutable.
 pub(super) fn mandatory_flow_schema(name: &str) -> Option<Object> {
     [EXEMPT, CATCH_ALL].contains(&name).then(|| find(flow_schemas(), name)).flatten()
 }
 
-/// The spec of the level with this name, if it is one that never changes.
+/// The spec of a mandatory PriorityLevelConfiguration, which is immutable.
 pub(super) fn mandatory_priority_level(name: &str) -> Option<Object> {
     [EXEMPT, CATCH_ALL].contains(&name).then(|| find(priority_levels(), name)).flatten()
 }
@@ -133,15 +160,16 @@ fn find(mut specs: impl Iterator<Item = (&'static str, Value)>, name: &str) -> O
     }
 }
 
-fn flow_schema((_, level, precedence, method, who, what): &FlowSchema) -> Value {
-    let subject = |who: &Who| match who {
-        Who::Group(name) => json!({"kind": "Group", "group": {"name": name}}),
-        Who::User(name) => json!({"kind": "User", "user": {"name": name}}),
-        Who::Accounts(namespace) => {
+fn flow_schema(schema: &FlowSchema) -> Value {
+    let FlowSchema { level, precedence, method, subjects, requests, .. } = schema;
+    let subject = |subject: &FlowSubject| match subject {
+        FlowSubject::Group(name) => json!({"kind": "Group", "group": {"name": name}}),
+        FlowSubject::User(name) => json!({"kind": "User", "user": {"name": name}}),
+        FlowSubject::Accounts(namespace) => {
             json!({"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": "*"}})
         }
     };
-    let mut rule = json!({ "subjects": who.iter().map(subject).collect::<Vec<_>>() });
+    let mut rule = json!({ "subjects": subjects.iter().map(subject).collect::<Vec<_>>() });
     let all = ["*"].as_slice();
     let resource_rule = |(verbs, group, resources, everywhere): &(&[&str], &str, &[&str], bool)| {
         let mut rule =
@@ -151,13 +179,15 @@ fn flow_schema((_, level, precedence, method, who, what): &FlowSchema) -> Value 
         }
         rule
     };
-    match what {
-        What::Everything => {
+    match requests {
+        FlowRequests::Everything => {
             rule["resourceRules"] = json!([resource_rule(&(all, "*", all, true))]);
             rule["nonResourceRules"] = json!([{"verbs": all, "nonResourceURLs": all}]);
         }
-        What::Urls(urls) => rule["nonResourceRules"] = json!([{"verbs": ["get"], "nonResourceURLs": urls}]),
-        What::Resources(rules) => {
+        FlowRequests::Urls(urls) => {
+            rule["nonResourceRules"] = json!([{"verbs": ["get"], "nonResourceURLs": urls}])
+        }
+        FlowRequests::Resources(rules) => {
             rule["resourceRules"] = rules.iter().map(resource_rule).collect::<Vec<_>>().into();
         }
     }

@@ -1,4 +1,4 @@
-//! FlowSchema: which requests belong to which priority level. Two of them never change.
+//! FlowSchema. Two of them are immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -33,11 +33,15 @@ pub(super) const RULES: KindRules = KindRules {
     subresources: &[STATUS],
     columns: &[
         NAME,
-        Column::new("PriorityLevel", "string", "The level that its requests have."),
-        Column::new("MatchingPrecedence", "string", "Of several that match, the one with the least counts."),
-        Column::new("DistinguisherMethod", "string", "What tells its flows apart."),
+        Column::new("PriorityLevel", "string", "The priority level of its requests."),
+        Column::new(
+            "MatchingPrecedence",
+            "string",
+            "The precedence among matching flow schemas; the lowest wins.",
+        ),
+        Column::new("DistinguisherMethod", "string", "The attribute that separates its flows."),
         AGE,
-        Column::new("MissingPL", "string", "Whether its level is missing."),
+        Column::new("MissingPL", "string", "Whether its priority level is missing."),
     ],
     cells,
     ..KindRules::WITH_STATUS
@@ -100,7 +104,7 @@ fn bad_rule(path: &Path<'_>, rule: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A subject has the field of its kind and no other.
+/// A subject has only the field of its kind.
 fn bad_subject(path: &Path<'_>, subject: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let kind = text(subject, &["kind"]);
@@ -147,7 +151,7 @@ fn bad_account(path: &Path<'_>, account: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The error for a list without items, or with a star and more.
+/// The error for an empty list, or for one with `*` and other items.
 fn bad_list(path: &Path<'_>, rule: &Object, field: &str, required: &str, words: &str) -> Option<FieldError> {
     let list = texts(rule, &[field]);
     let path = path.field(field);

@@ -19,7 +19,7 @@ const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
 pub(super) const RULES: &[KindRules] = &[flow_schema::RULES, priority_level::RULES];
 
-/// A status is conditions, each type once.
+/// The status subresource: conditions of unique types.
 const STATUS: Subresource = Subresource {
     name: "status",
     prepare_update: |new, old| {

@@ -1,4 +1,4 @@
-//! PriorityLevelConfiguration: how many requests of a level run at once, and what becomes of the others.
+//! PriorityLevelConfiguration.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -15,7 +15,7 @@ const RESPONSES: [&str; 2] = ["Queue", "Reject"];
 const SHARES: i64 = 30;
 const QUEUES_MAX: i64 = 10_000_000;
 const HASH_BITS: f64 = 60.0;
-/// An annotation that only older versions know.
+/// An annotation of older versions.
 const OLD_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -27,11 +27,11 @@ pub(super) const RULES: KindRules = KindRules {
     subresources: &[STATUS],
     columns: &[
         NAME,
-        Column::new("Type", "string", "Whether it is limited."),
-        Column::new("NominalConcurrencyShares", "string", "Its part of the requests that run at once."),
-        Column::new("Queues", "string", "How many queues it has."),
-        Column::new("HandSize", "string", "How many of them a flow has."),
-        Column::new("QueueLengthLimit", "string", "How many requests wait in a queue at most."),
+        Column::new("Type", "string", "Limited or exempt."),
+        Column::new("NominalConcurrencyShares", "string", "Its share of the concurrent requests."),
+        Column::new("Queues", "string", "The number of queues."),
+        Column::new("HandSize", "string", "The number of queues of a flow."),
+        Column::new("QueueLengthLimit", "string", "The maximum length of a queue."),
         AGE,
     ],
     cells: |object, now| {
@@ -145,7 +145,7 @@ fn bad_percentage(path: &Path<'_>, limits: &Object) -> Option<FieldError> {
 
 fn bad_limits(path: &Path<'_>, limits: &Object) -> Vec<FieldError> {
     let mut errors = bad_shares(path, limits);
-    // What is wrong with the percentage is said after what is wrong with the response.
+    // The error of the percentage follows that of the response.
     let percentage = errors.pop_if(|error| error.path.ends_with("lendablePercent"));
     let response_path = path.field("limitResponse");
     let queuing_path = response_path.field("queuing");
@@ -200,7 +200,7 @@ fn bad_queuing(path: &Path<'_>, queuing: &Object) -> Vec<FieldError> {
     problems.into_iter().filter_map(error).collect()
 }
 
-/// How many bits it takes to deal a hand from a deck.
+/// The bits of entropy of a hand dealt from a deck.
 #[expect(clippy::cast_precision_loss, reason = "both are far below what a double counts exactly")]
 fn entropy_bits(deck: i64, hand: i64) -> f64 {
     ((deck as f64).log2() * hand as f64).ceil()

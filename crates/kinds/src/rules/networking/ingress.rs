@@ -1,4 +1,4 @@
-//! Ingress: from hosts and paths to services.
+//! Ingress.
 
 use model::Object;
 use model::address::{bad_ip, bad_port, bad_port_name, ip};
@@ -54,9 +54,9 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("Class", "string", "Which controller cares for it."),
-        Column::new("Hosts", "string", "The hosts that it has rules for."),
-        Column::new("Address", "string", "Where it can be reached."),
+        Column::new("Class", "string", "The IngressClass."),
+        Column::new("Hosts", "string", "The hosts of its rules."),
+        Column::new("Address", "string", "The addresses of its load balancer."),
         Column::new("Ports", "string", "The ports that it listens on."),
         AGE,
     ],
@@ -80,7 +80,7 @@ fn annotation(object: &Object) -> Option<&str> {
     value(object, &["metadata", "annotations", CLASS_ANNOTATION]).and_then(Value::as_str)
 }
 
-/// The first hosts, and how many rules there are behind them.
+/// The first hosts, and the number of further rules.
 fn hosts(rules: &[Value]) -> String {
     const SHOWN: usize = 3;
     let mut shown = Vec::new();

@@ -1,4 +1,4 @@
-//! IngressClass: which controller cares for an ingress.
+//! IngressClass.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -35,8 +35,8 @@ pub(super) const RULES: KindRules = KindRules {
     counts_generations: true,
     columns: &[
         NAME,
-        Column::new("Controller", "string", "What makes ingresses of this class work."),
-        Column::new("Parameters", "string", "What more the controller has to know."),
+        Column::new("Controller", "string", "The controller of ingresses of this class."),
+        Column::new("Parameters", "string", "The reference to the controller's parameters."),
         AGE,
     ],
     cells: |object, now| {
@@ -83,7 +83,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A domain, a slash and a path.
+/// Validates a domain, a slash and a path.
 fn bad_domain_path(text: &str) -> Vec<FieldError> {
     const PATTERN: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
     let (domain, path) = match text.split_once('/') {

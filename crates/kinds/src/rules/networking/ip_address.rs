@@ -1,4 +1,4 @@
-//! IPAddress: says who has an address.
+//! IPAddress: the object that uses an IP address.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -25,8 +25,8 @@ pub(super) const RULES: KindRules = KindRules {
         }
         errors
     },
-    // Kubernetes gives a third cell, the age, that no column is there for.
-    columns: &[NAME, Column::new("ParentRef", "string", "What has the address.")],
+    // Kubernetes returns a third cell, the age, without a column.
+    columns: &[NAME, Column::new("ParentRef", "string", "The object that uses the address.")],
     cells: |object, now| vec![name(object), parent(object).into(), age(object, now)],
     ..KindRules::PLAIN
 };

@@ -19,7 +19,7 @@ pub(super) const RULES: &[KindRules] =
 
 const GROUP: &str = "networking.k8s.io";
 
-/// What is wrong with a reference to an object of any kind.
+/// Validates a reference to an object of any kind.
 fn bad_reference(path: &Path<'_>, reference: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(group) = reference.get("apiGroup").and_then(Value::as_str) {
@@ -31,7 +31,7 @@ fn bad_reference(path: &Path<'_>, reference: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a text that has to be a segment of a path.
+/// Validates a required path segment.
 fn required_segment(path: &Path<'_>, value: &str) -> Vec<FieldError> {
     match value {
         "" => vec![FieldError::required(path, "")],

@@ -1,4 +1,4 @@
-//! NetworkPolicy: who may talk to whom.
+//! NetworkPolicy.
 
 use model::Object;
 use model::address::{Range, bad_port, bad_port_name, bad_range, range_warnings};
@@ -13,7 +13,7 @@ use crate::rules::common::unsupported;
 use crate::rules::label_selector::bad_label_selector;
 use crate::rules::selection::Selection;
 
-/// The lists of rules, and where their peers are.
+/// The rule lists, and their fields of peers.
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
 pub(super) const RULES: KindRules = KindRules {
@@ -24,7 +24,11 @@ pub(super) const RULES: KindRules = KindRules {
     validate_update: |new, old| validate(new, &known_ranges(old)),
     warnings: |object, _| warnings(object),
     counts_generations: true,
-    columns: &[NAME, Column::new("Pod-Selector", "string", "The pods that it is about."), AGE],
+    columns: &[
+        NAME,
+        Column::new("Pod-Selector", "string", "The selector of the pods that it applies to."),
+        AGE,
+    ],
     cells: |object, now| {
         let pods = Selection::shown(value(object, &["spec", "podSelector"]));
         vec![name(object), pods.into(), age(object, now)]
@@ -150,7 +154,7 @@ fn bad_block(path: &Path<'_>, block: &Value, known: &[Value]) -> Vec<FieldError>
     errors
 }
 
-/// The blocks of a policy, with their paths.
+/// The IP blocks of a policy, with their paths.
 fn blocks(object: &Object) -> impl Iterator<Item = (String, &Value)> {
     DIRECTIONS.into_iter().flat_map(move |(direction, peers)| {
         let rules = items(object, &["spec", direction]).iter().enumerate();

@@ -1,4 +1,4 @@
-//! ServiceCIDR: a range of addresses for services.
+//! ServiceCIDR.
 
 use model::Object;
 use model::address::{Range, bad_strict_range};
@@ -45,7 +45,7 @@ pub(super) const RULES: KindRules = KindRules {
         prepare_update: keep_all_but_status,
         validate_update: |_, _| Vec::new(),
     }],
-    columns: &[NAME, Column::new("CIDRs", "string", "The range, or one of each family."), AGE],
+    columns: &[NAME, Column::new("CIDRs", "string", "The CIDRs, at most one of each family."), AGE],
     cells: |object, now| {
         let ranges: Vec<&str> = ranges(object).iter().filter_map(Value::as_str).collect();
         vec![name(object), ranges.join(",").into(), age(object, now)]
@@ -53,7 +53,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// The range that every cluster has is the server's own: nothing has to be prepared for it.
+/// Sets the status of the default ServiceCIDR: it is ready at once.
 fn stamp(new: &mut Object, old: Option<&Object>, writer: &Writer) {
     if old.is_none() && text(new, &["metadata", "name"]) == DEFAULT {
         let ready = json!({

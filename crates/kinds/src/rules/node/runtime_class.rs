@@ -1,4 +1,4 @@
-//! RuntimeClass: how containers are run, what that costs, and on which nodes it is possible.
+//! RuntimeClass.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -29,7 +29,7 @@ pub(super) const RULES: KindRules = KindRules {
     },
     create_on_update: true,
     unconditional_update: false,
-    columns: &[NAME, Column::new("Handler", "string", "What runs its containers."), AGE],
+    columns: &[NAME, Column::new("Handler", "string", "The handler of the container runtime."), AGE],
     cells: |object, now| vec![name(object), text(object, &["handler"]).into(), age(object, now)],
     ..KindRules::PLAIN
 };
@@ -39,7 +39,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> =
         invalid(&Path::root("handler"), handler, dns1123_label(handler)).collect();
     if let Some(amounts) = value(object, &["overhead", "podFixed"]) {
-        // They are checked as the limits of a container, and reported as such, in Kubernetes as well.
+        // Kubernetes validates and reports the overhead as limits of a container, too.
         let limits = Object::from_iter([("limits".to_owned(), amounts.clone())]);
         check_container_resources(&mut errors, &limits, &Path::root("overhead"), &[]);
     }
@@ -65,7 +65,7 @@ fn validate(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A toleration as Go shows it.
+/// A toleration as Go formats it.
 fn shown_toleration(toleration: &Object) -> String {
     let fields = [("Key", "key"), ("Operator", "operator"), ("Value", "value"), ("Effect", "effect")];
     let texts = fields.map(|(name, field)| format!("\"{name}\":{}", quote(text(toleration, &[field]))));

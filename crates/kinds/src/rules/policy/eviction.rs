@@ -1,4 +1,4 @@
-//! Eviction: a deletion of a pod that asks the budgets of disruptions first.
+//! Eviction: deletion of a Pod within its PodDisruptionBudgets.
 
 use model::Object;
 use model::condition::{condition, is_condition_true, set_condition};
@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 
 use crate::rules::selection::Selection;
 
-/// Evictions that the controller of budgets has not confirmed; beyond that it is taken for dead.
+/// The most evictions that the disruption controller has not confirmed; above that it is considered dead.
 const MOST_UNCONFIRMED: usize = 2000;
 const ALLOWED: &str = "DisruptionAllowed";
 
-/// Whether a pod may be evicted: the budget that counts it, as it is then, or `None` where none has to.
+/// Decides whether a Pod may be evicted. Returns the updated PodDisruptionBudget, or `None` if no budget counts the
+/// eviction.
 ///
 /// # Errors
-/// Why it may not.
+/// The reason why it may not.
 pub fn evict(pod: &Object, budgets: &[Object], now: &str) -> Result<Option<Object>, Error> {
     let is_over = matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed" | "Pending");
     if is_over || !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
@@ -38,7 +39,7 @@ pub fn evict(pod: &Object, budgets: &[Object], now: &str) -> Result<Option<Objec
     counted(budget, text(pod, &["metadata", "name"]), now).map(Some)
 }
 
-/// Notes in the status of a pod that it is evicted.
+/// Sets the `DisruptionTarget` condition of an evicted Pod.
 pub fn note_eviction(pod: &mut Object, now: &str) {
     let condition = json!({
         "type": "DisruptionTarget",
@@ -55,7 +56,7 @@ fn is_ready(pod: &Object) -> bool {
     is_condition_true(items(pod, &["status", "conditions"]), "Ready")
 }
 
-/// Whether a budget lets pods go that are not ready without counting them.
+/// Whether a budget allows the eviction of unready Pods without counting them.
 fn spares_unready(budget: &Object) -> bool {
     if text(budget, &["spec", "unhealthyPodEvictionPolicy"]) == "AlwaysAllow" {
         return true;
@@ -65,7 +66,7 @@ fn spares_unready(budget: &Object) -> bool {
     current >= desired && desired > 0
 }
 
-/// A budget with one eviction more.
+/// A budget with one more disrupted Pod.
 fn counted(budget: &Object, pod: &str, now: &str) -> Result<Object, Error> {
     let name = text(budget, &["metadata", "name"]);
     let generation = number(budget, &["metadata", "generation"]);
@@ -89,7 +90,7 @@ fn counted(budget: &Object, pod: &str, now: &str) -> Result<Object, Error> {
         return Err(forbidden(message));
     }
     if allowed == 0 {
-        return Err(Error::DisruptionBudget { cause: why_none(budget, name), retry_after_seconds: 0 });
+        return Err(Error::DisruptionBudget { cause: refusal_reason(budget, name), retry_after_seconds: 0 });
     }
     let mut budget = budget.clone();
     let status = map_mut(&mut budget, "status");
@@ -105,8 +106,8 @@ fn counted(budget: &Object, pod: &str, now: &str) -> Result<Object, Error> {
     Ok(budget)
 }
 
-/// Why a budget allows no eviction.
-fn why_none(budget: &Object, name: &str) -> String {
+/// The reason why a budget allows no eviction.
+fn refusal_reason(budget: &Object, name: &str) -> String {
     let (current, desired) =
         (number(budget, &["status", "currentHealthy"]), number(budget, &["status", "desiredHealthy"]));
     let condition = condition(items(budget, &["status", "conditions"]), ALLOWED);

@@ -1,4 +1,4 @@
-//! PodDisruptionBudget: how many of some pods may be evicted at a time.
+//! PodDisruptionBudget.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -12,7 +12,7 @@ use crate::rules::conditions::bad_conditions;
 use crate::rules::go::{Go, OPTIONAL};
 use crate::rules::label_selector::bad_label_selector;
 use crate::rules::workload::{
-    bad_int_or_percent, invalid_shown, more_than_all, negative, part, present, reset_status,
+    bad_int_or_percent, invalid_shown, map_at, more_than_all, negative, present, reset_status,
 };
 use crate::rules::{KindRules, Subresource};
 
@@ -41,7 +41,7 @@ pub(super) const RULES: KindRules = KindRules {
             let mut errors =
                 bad_conditions(&Path::root("status.conditions"), items(new, &["status", "conditions"]));
             errors.extend(
-                part(new, &["status"])
+                map_at(new, &["status"])
                     .map(|status| negative(status, &Path::STATUS, &COUNTS))
                     .unwrap_or_default(),
             );
@@ -51,9 +51,9 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("Min Available", "string", "How many pods have to stay available."),
-        Column::new("Max Unavailable", "string", "How many pods may be unavailable."),
-        Column::new("Allowed Disruptions", "integer", "How many pods may be evicted now."),
+        Column::new("Min Available", "string", "The minimum number of available pods."),
+        Column::new("Max Unavailable", "string", "The maximum number of unavailable pods."),
+        Column::new("Allowed Disruptions", "integer", "The number of pods that may be evicted now."),
         AGE,
     ],
     cells: |object, now| {
@@ -77,7 +77,7 @@ fn limit(object: &Object, field: &str) -> Value {
 }
 
 fn validate(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let limits = ["minAvailable", "maxUnavailable"].map(|field| (field, present(spec, &[field])));
     let mut errors = Vec::new();
     if limits.iter().all(|(_, limit)| limit.is_some()) {

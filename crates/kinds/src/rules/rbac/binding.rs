@@ -1,4 +1,4 @@
-//! RoleBinding and ClusterRoleBinding: one role that never changes, and who has it.
+//! RoleBinding and ClusterRoleBinding. Their role is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -23,11 +23,11 @@ pub(super) const ROLE_BINDING: KindRules = KindRules {
     create_on_update: true,
     columns: &[
         NAME,
-        Column::new("Role", "string", "The role that its subjects get."),
+        Column::new("Role", "string", "The role that it grants."),
         AGE,
-        Column::new("Users", "string", "The users that get it.").wide(),
-        Column::new("Groups", "string", "The groups that get it.").wide(),
-        Column::new("ServiceAccounts", "string", "The service accounts that get it.").wide(),
+        Column::new("Users", "string", "The users that it grants the role to.").wide(),
+        Column::new("Groups", "string", "The groups that it grants the role to.").wide(),
+        Column::new("ServiceAccounts", "string", "The service accounts that it grants the role to.").wide(),
     ],
     cells,
     ..KindRules::PLAIN
@@ -58,10 +58,10 @@ fn default_group(reference: &mut Object) {
 
 fn validate_update(new: &Object, old: &Object, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate(new, namespaced);
-    let part = |object, field| text(object, &["roleRef", field]);
-    if ["apiGroup", "kind", "name"].into_iter().any(|field| part(new, field) != part(old, field)) {
+    let map_at = |object, field| text(object, &["roleRef", field]);
+    if ["apiGroup", "kind", "name"].into_iter().any(|field| map_at(new, field) != map_at(old, field)) {
         let role = json!({
-            "APIGroup": part(new, "apiGroup"), "Kind": part(new, "kind"), "Name": part(new, "name"),
+            "APIGroup": map_at(new, "apiGroup"), "Kind": map_at(new, "kind"), "Name": map_at(new, "name"),
         });
         errors.push(FieldError::invalid("roleRef", role, "cannot change roleRef"));
     }
@@ -70,14 +70,14 @@ fn validate_update(new: &Object, old: &Object, namespaced: bool) -> Vec<FieldErr
 
 fn validate(object: &Object, namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let part = |field| text(object, &["roleRef", field]);
+    let map_at = |field| text(object, &["roleRef", field]);
     let role_kinds = if namespaced { ["Role", "ClusterRole"].as_slice() } else { &["ClusterRole"] };
     for (field, supported) in [("apiGroup", [GROUP].as_slice()), ("kind", role_kinds)] {
-        if !supported.contains(&part(field)) {
-            errors.push(FieldError::not_supported(format!("roleRef.{field}"), part(field), supported));
+        if !supported.contains(&map_at(field)) {
+            errors.push(FieldError::not_supported(format!("roleRef.{field}"), map_at(field), supported));
         }
     }
-    match part("name") {
+    match map_at("name") {
         "" => errors.push(FieldError::required("roleRef.name", "")),
         name => errors.extend(invalid(&Path::root("roleRef.name"), name, path_segment(name))),
     }

@@ -1,4 +1,4 @@
-//! Role and ClusterRole: rules about resources; only a ClusterRole speaks of URLs and gathers other roles.
+//! Role and ClusterRole. Only a ClusterRole has nonresource URLs and aggregation.
 
 use model::Object;
 use model::error::{FieldError, Path};

@@ -1,4 +1,4 @@
-//! Devices that are looked into while others use them: only some namespaces may ask for that.
+//! Admin access to devices in use: only labelled namespaces may request it.
 
 use model::Object;
 use model::error::FieldError;
@@ -9,23 +9,24 @@ use super::GROUP;
 
 const LABEL: &str = "resource.kubernetes.io/admin-access";
 
-/// Where an object of a kind asks for it, in a write of itself or of a part; nothing where it does not, or had it before.
+/// The path at which an object or subresource newly requests admin access; `None` if it does not.
 pub fn admin_access(
-    (group, kind): (&str, &str),
-    part: &str,
+    group: &str,
+    kind: &str,
+    subresource: &str,
     new: &Object,
     old: Option<&Object>,
 ) -> Option<String> {
     if group != GROUP {
         return None;
     }
-    let requests: &[&str] = match (kind, part, old) {
+    let requests: &[&str] = match (kind, subresource, old) {
         ("ResourceClaim", "status", Some(old)) => {
             return if granted(old).is_some() { None } else { granted(new) };
         }
         ("ResourceClaim", "", None) => &["spec", "devices", "requests"],
         ("ResourceClaimTemplate", "", None) => &["spec", "spec", "devices", "requests"],
-        // What is asked for never changes.
+        // The requests of a claim are immutable.
         _ => return None,
     };
     let asks = |request: &Object| value(request, &["exactly", "adminAccess"]) == Some(&Value::Bool(true));
@@ -39,7 +40,7 @@ fn granted(claim: &Object) -> Option<String> {
     Some(format!("status.allocation.devices.results[{index}].adminAccess"))
 }
 
-/// What is wrong with that, by the namespace.
+/// Validates admin access by the labels of the namespace.
 pub fn bad_admin_access(path: String, namespace: Option<&Object>) -> Option<FieldError> {
     let label = namespace.and_then(|namespace| value(namespace, &["metadata", "labels", LABEL]));
     let is_allowed = label == Some(&Value::String("true".to_owned()));

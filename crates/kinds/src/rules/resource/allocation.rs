@@ -1,4 +1,4 @@
-//! The status of a claim: which devices it got, who uses them, and how they are.
+//! The status of a ResourceClaim: allocation, consumers, and status of devices.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn allocated(object: &Object) -> BTreeSet<DeviceId<'_>> {
     results.map(|(_, result)| device_id(result)).collect()
 }
 
-/// Of devices that the claim no longer has there is nothing to say.
+/// Drops the status of devices that the claim no longer has.
 pub fn drop_gone_devices(new: &mut Object, old: &Object) {
     let kept = allocated(new).into_iter().map(|id| id.map(str::to_owned)).collect::<BTreeSet<_>>();
     let gone: BTreeSet<[String; 3]> =
@@ -46,7 +46,7 @@ pub fn drop_gone_devices(new: &mut Object, old: &Object) {
     }
 }
 
-/// What is wrong with a new status.
+/// Validates a new status.
 pub fn bad_status(new: &Object, old: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(status) = value(new, &["status"]).and_then(Value::as_object) else { return errors };

@@ -1,4 +1,4 @@
-//! What the kinds of this group have in common: names, lists with a limit, selectors, configurations.
+//! Shared validation of this group: names, bounded lists, selectors, configurations.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const ID_LENGTH_MAX: usize = 32;
 const SELECTORS_MAX: usize = 32;
 const PARAMETERS_LENGTH_MAX: usize = 10 * 1024;
 
-/// What is wrong with the maps of a list: too many, or each of them, or two of one name.
+/// Validates a list of maps: its length, each item, and unique names.
 pub fn bad_list(
     path: &Path<'_>,
     list: &[Value],
@@ -41,12 +41,12 @@ pub fn bad_list(
     errors
 }
 
-/// What is wrong with the name of a request or of a device.
+/// Validates the name of a request or device.
 pub fn bad_label(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     invalid(path, name, dns1123_label(name)).collect()
 }
 
-/// What is wrong with the name of a driver.
+/// Validates the name of a driver.
 pub fn bad_driver(path: &Path<'_>, driver: &str) -> Vec<FieldError> {
     if driver.is_empty() {
         return vec![FieldError::required(path, "")];
@@ -59,7 +59,7 @@ pub fn bad_driver(path: &Path<'_>, driver: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the name of a pool.
+/// Validates the name of a pool.
 pub fn bad_pool(path: &Path<'_>, pool: &str) -> Vec<FieldError> {
     if pool.is_empty() {
         return vec![FieldError::required(path, "")];
@@ -74,7 +74,7 @@ pub fn bad_pool(path: &Path<'_>, pool: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the name of an attribute or a capacity: an identifier, after a domain and a slash or not.
+/// Validates the name of an attribute or capacity: an identifier with an optional domain and slash.
 pub fn bad_qualified_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     match name.split('/').collect::<Vec<_>>().as_slice() {
         [id] => bad_identifier(path, id),
@@ -109,7 +109,7 @@ fn bad_identifier(path: &Path<'_>, id: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the selectors of devices.
+/// Validates device selectors.
 pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     bad_list(path, items(object, &["selectors"]), SELECTORS_MAX, None, |path, selector| {
         match value(selector, &["cel"]).and_then(Value::as_object) {
@@ -122,7 +122,7 @@ pub fn bad_selectors(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     })
 }
 
-/// What is wrong with what a driver is told.
+/// Validates an opaque configuration for a driver.
 pub fn bad_configuration(path: &Path<'_>, configuration: &Object) -> Vec<FieldError> {
     let path = path.field("opaque");
     let Some(opaque) = value(configuration, &["opaque"]).and_then(Value::as_object) else {
@@ -133,7 +133,7 @@ pub fn bad_configuration(path: &Path<'_>, configuration: &Object) -> Vec<FieldEr
     errors
 }
 
-/// What is wrong with a map that only its driver understands.
+/// Validates a raw map that only its driver interprets.
 pub fn bad_raw(path: &Path<'_>, raw: Option<&Value>, length_max: usize) -> Option<FieldError> {
     match raw {
         None | Some(Value::Null) => Some(FieldError::required(path, "")),
@@ -143,11 +143,11 @@ pub fn bad_raw(path: &Path<'_>, raw: Option<&Value>, length_max: usize) -> Optio
     }
 }
 
-/// The names of the requests of a claim, with those of their alternatives.
+/// The names of the requests of a claim, with those of their subrequests.
 pub struct RequestNames<'a>(Vec<(&'a str, Vec<&'a str>)>);
 
 impl<'a> RequestNames<'a> {
-    /// The names in the devices of a claim's spec.
+    /// Collects the names in the devices of a claim's spec.
     pub fn of(devices: &'a Object) -> Self {
         let names = |(_, request): (usize, &'a Object)| {
             let alternatives = maps(request, &["firstAvailable"]).map(|(_, other)| text(other, &["name"]));
@@ -156,7 +156,7 @@ impl<'a> RequestNames<'a> {
         Self(maps(devices, &["requests"]).map(names).collect())
     }
 
-    /// What is wrong with a list of references to requests.
+    /// Validates a list of references to requests.
     pub fn bad_references(&self, path: &Path<'_>, object: &Object, most: usize) -> Vec<FieldError> {
         let list = items(object, &["requests"]);
         if list.len() > most {
@@ -171,7 +171,7 @@ impl<'a> RequestNames<'a> {
         errors
     }
 
-    /// What is wrong with a reference to a request, or to an alternative within one.
+    /// Validates a reference to a request or subrequest.
     pub fn bad_reference(&self, path: &Path<'_>, name: &str) -> Vec<FieldError> {
         let (request, alternative) = match name.split_once('/') {
             Some((request, alternative)) => (request, Some(alternative)),

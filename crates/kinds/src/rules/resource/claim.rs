@@ -1,4 +1,4 @@
-//! ResourceClaim and ResourceClaimTemplate: which devices somebody wants. What is wanted is fixed.
+//! ResourceClaim and ResourceClaimTemplate. Their spec is immutable.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -47,7 +47,7 @@ pub(super) const CLAIM: KindRules = KindRules {
         validate_update: bad_status,
     }],
     counts_generations: false,
-    columns: &[NAME, Column::new("State", "string", "How far it has got."), AGE],
+    columns: &[NAME, Column::new("State", "string", "The state of the claim."), AGE],
     cells: |object, now| vec![name(object), state(object).into(), age(object, now)],
     ..KindRules::WITH_STATUS
 };
@@ -65,7 +65,7 @@ pub(super) const TEMPLATE: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// One device of a kind is wanted, unless it is said how many.
+/// Defaults of device requests: exactly one device.
 fn default_claim(spec: &mut Object) {
     for_each_request(spec, |request| {
         if text(request, &["allocationMode"]).is_empty() {
@@ -88,7 +88,7 @@ fn drop_disabled(spec: &mut Object) {
     }
 }
 
-/// Calls with every exact request and every alternative.
+/// Calls `act` with every exact request and every subrequest.
 fn for_each_request(spec: &mut Object, act: impl Fn(&mut Object)) {
     for request in maps_mut(map_mut(spec, "devices"), "requests") {
         if let Some(Value::Object(exactly)) = request.get_mut("exactly") {
@@ -98,7 +98,7 @@ fn for_each_request(spec: &mut Object, act: impl Fn(&mut Object)) {
     }
 }
 
-/// What is wrong with a template of claims.
+/// Validates a ResourceClaimTemplate.
 fn bad_template(object: &Object) -> Vec<FieldError> {
     let Some(spec) = value(object, &["spec"]).and_then(Value::as_object) else { return Vec::new() };
     let mut errors = Vec::new();
@@ -109,7 +109,7 @@ fn bad_template(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the claim in a field of an object.
+/// Validates the claim spec in a field of an object.
 fn bad_spec(path: &Path<'_>, object: &Object) -> Vec<FieldError> {
     let Some(devices) = value(object, &["spec", "devices"]).and_then(Value::as_object) else {
         return Vec::new();

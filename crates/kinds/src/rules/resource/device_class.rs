@@ -1,4 +1,4 @@
-//! DeviceClass: which devices are meant by a name, and what their drivers are told.
+//! DeviceClass.
 
 use model::Object;
 use model::error::{FieldError, Path};

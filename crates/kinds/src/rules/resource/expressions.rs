@@ -1,4 +1,4 @@
-//! The expressions by which devices are selected: what they can name, and what is wrong with one.
+//! CEL expressions of device selectors.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use crate::policies::type_name;
 
 const LENGTH_MAX: usize = 10 * 1024;
 const COST_MAX: u64 = 1_000_000;
-/// How long the parts of the names of attributes, and their values, may be; how many a device has.
+/// Length limits of the names and values of attributes, and the most attributes of a device.
 const DOMAIN_MAX: u64 = 63;
 const ID_MAX: u64 = 32;
 const VALUE_MAX: u64 = 64;
@@ -21,7 +21,7 @@ static ENVIRONMENT: LazyLock<Env> = LazyLock::new(|| {
     Env::new(libraries).declared("device", Arc::new(device()))
 });
 
-/// A device: its driver, and attributes and capacities by domain and name.
+/// The type of a device: its driver, and attributes and capacities by domain and name.
 fn device() -> Declared {
     let text = |most: u64| Arc::new(Declared::sized(Type::String, most));
     let by_name = |item: Declared| {
@@ -38,7 +38,7 @@ fn device() -> Declared {
     Declared::object(device, 0)
 }
 
-/// What is wrong with an expression.
+/// Validates an expression.
 pub fn bad_expression(path: &Path<'_>, expression: &str) -> Option<FieldError> {
     if expression.len() > LENGTH_MAX {
         return Some(FieldError::too_long(path, LENGTH_MAX));

@@ -1,7 +1,7 @@
-//! The group `resource.k8s.io`: devices, who has them and who wants them.
+//! The group `resource.k8s.io` (dynamic resource allocation).
 //!
-//! Fields of features that are off in a server of Kubernetes 1.35 (taints, partitions, shared capacity, binding conditions,
-//! names of extended resources) are not kept.
+//! Fields of features that are off by default in Kubernetes 1.35 (taints, partitions, shared capacity, binding
+//! conditions, names of extended resources) are dropped.
 
 mod access;
 mod allocation;

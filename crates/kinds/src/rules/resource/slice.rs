@@ -1,4 +1,4 @@
-//! ResourceSlice: the devices of a pool, where they can be reached, and what they are.
+//! ResourceSlice.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -124,7 +124,7 @@ fn bad_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-/// The devices are at one node, at those that are selected, or at all of them.
+/// Validates that exactly one of node name, node selector and all nodes is set.
 fn bad_nodes(spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut ways = Vec::new();
@@ -197,7 +197,7 @@ fn bad_device(path: &Path<'_>, device: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// An attribute has one value.
+/// Validates an attribute, which has one value.
 fn bad_attribute(path: &Path<'_>, attribute: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["string", "version"] {
@@ -218,7 +218,7 @@ fn bad_attribute(path: &Path<'_>, attribute: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// An attribute as Go shows it.
+/// An attribute as Go formats it.
 fn shown_attribute(attribute: &Object) -> String {
     let fields =
         [("IntValue", "int"), ("BoolValue", "bool"), ("StringValue", "string"), ("VersionValue", "version")];
@@ -227,7 +227,7 @@ fn shown_attribute(attribute: &Object) -> String {
     format!("{{{}}}", shown.join(","))
 }
 
-/// Whether it is a version by semver.org: three numbers, then perhaps a dash and a plus with identifiers behind.
+/// Whether a text is a semantic version: three numbers, then optional pre-release and build identifiers.
 fn is_version(text: &str) -> bool {
     let (text, build) = match text.split_once('+') {
         Some((text, build)) => (text, Some(build)),

@@ -1,4 +1,4 @@
-//! PriorityClass: two names and the highest values belong to the system; value and policy are fixed.
+//! PriorityClass. Two names and the highest values are reserved for the system; value and policy are immutable.
 
 use model::Object;
 use model::error::FieldError;
@@ -45,10 +45,10 @@ pub(super) const RULES: KindRules = KindRules {
     },
     columns: &[
         NAME,
-        Column::new("Value", "integer", "The priority that pods of this class get."),
-        Column::new("Global-Default", "boolean", "Whether pods without a class get it."),
+        Column::new("Value", "integer", "The priority of pods of this class."),
+        Column::new("Global-Default", "boolean", "Whether it is the default class of pods."),
         AGE,
-        Column::new("PreemptionPolicy", "string", "Whether its pods may push out others."),
+        Column::new("PreemptionPolicy", "string", "The preemption policy of its pods."),
     ],
     cells: |object, now| {
         vec![

@@ -1,4 +1,4 @@
-//! CSIDriver: what a driver of volumes can do and wants to know.
+//! CSIDriver.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(super) const RULES: KindRules = KindRules {
             spec.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
         }
     },
-    // A new driver has no generation; the first change of its spec is its first.
+    // A new CSIDriver has no generation; the first change of its spec sets it to one.
     prepare_update: |new, old| {
         if new.get("spec") != old.get("spec") {
             let next = number(old, &["metadata", "generation"]) + 1;
@@ -67,12 +67,16 @@ pub(super) const RULES: KindRules = KindRules {
     unconditional_update: false,
     columns: &[
         NAME,
-        Column::new("AttachRequired", "boolean", "Whether its volumes have to be attached to nodes."),
-        Column::new("PodInfoOnMount", "boolean", "Whether it wants to know for which pod it mounts."),
-        Column::new("StorageCapacity", "boolean", "Whether it says how much room it has."),
-        Column::new("TokenRequests", "string", "For whom it wants tokens of the pod."),
-        Column::new("RequiresRepublish", "boolean", "Whether it wants to be called again and again."),
-        Column::new("Modes", "string", "The kinds of volumes that it has."),
+        Column::new("AttachRequired", "boolean", "Whether its volumes are attached to nodes."),
+        Column::new("PodInfoOnMount", "boolean", "Whether it receives pod information on mount."),
+        Column::new("StorageCapacity", "boolean", "Whether it publishes its storage capacity."),
+        Column::new(
+            "TokenRequests",
+            "string",
+            "The audiences of the service account tokens that it requests.",
+        ),
+        Column::new("RequiresRepublish", "boolean", "Whether it is called periodically."),
+        Column::new("Modes", "string", "The supported volume modes."),
         AGE,
     ],
     cells,

@@ -1,4 +1,4 @@
-//! CSINode: the drivers of volumes that a node has.
+//! CSINode.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) const RULES: KindRules = KindRules {
     kind: "CSINode",
     validate_create: validate,
     validate_update: |new, old| {
-        // Kubernetes checks twice and says everything twice.
+        // Kubernetes validates twice and reports every error twice.
         let mut errors = [validate(new), validate(new)].concat();
         for (was, is) in drivers(old).iter().flat_map(|was| drivers(new).iter().map(move |is| (was, is))) {
             let differs = ["nodeID", "topologyKeys"].iter().any(|field| was.get(*field) != is.get(*field));
@@ -33,7 +33,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors
     },
     unconditional_update: false,
-    columns: &[NAME, Column::new("Drivers", "integer", "How many drivers the node has."), AGE],
+    columns: &[NAME, Column::new("Drivers", "integer", "The number of drivers of the node."), AGE],
     cells: |object, now| vec![name(object), drivers(object).len().into(), age(object, now)],
     ..KindRules::PLAIN
 };
@@ -48,7 +48,7 @@ fn shown(driver: &Value) -> String {
     format!("{{\"Name\":\"{name}\",\"NodeID\":\"{id}\",\"TopologyKeys\":{keys},\"Allocatable\":null}}")
 }
 
-/// What is wrong with the name of a driver.
+/// Validates the name of a driver.
 pub(in crate::rules) fn bad_driver_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     if name.is_empty() {
         return vec![FieldError::required(path, "")];

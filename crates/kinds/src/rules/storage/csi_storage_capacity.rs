@@ -1,4 +1,4 @@
-//! CSIStorageCapacity: how much room a driver has for volumes of a class in a part of the cluster.
+//! CSIStorageCapacity.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -26,7 +26,7 @@ pub(super) const RULES: KindRules = KindRules {
     },
     warnings: |object, _| warnings(object),
     unconditional_update: false,
-    columns: &[NAME, Column::new("Created At", "date", "When it was created.")],
+    columns: &[NAME, Column::new("Created At", "date", "The time of its creation.")],
     cells: |object, _| vec![name(object), text(object, &["metadata", "creationTimestamp"]).into()],
     ..KindRules::PLAIN
 };

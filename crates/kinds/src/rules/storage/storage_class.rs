@@ -1,4 +1,4 @@
-//! StorageClass: what provisions volumes and how; what volumes depend on is fixed.
+//! StorageClass. Most of its fields are immutable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
 const DEFAULT_ANNOTATIONS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
-/// Labels of nodes that have been renamed, or whose use has ended.
+/// Renamed or deprecated node labels.
 const OLD_LABELS: [(&str, &str); 8] = [
     ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
     ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
@@ -65,10 +65,10 @@ pub(super) const RULES: KindRules = KindRules {
     warnings: |object, _| warnings(object),
     columns: &[
         NAME,
-        Column::new("Provisioner", "string", "What makes its volumes."),
-        Column::new("ReclaimPolicy", "string", "What becomes of a volume that is no longer claimed."),
-        Column::new("VolumeBindingMode", "string", "When a claim gets its volume."),
-        Column::new("AllowVolumeExpansion", "string", "Whether its volumes can grow."),
+        Column::new("Provisioner", "string", "The provisioner of its volumes."),
+        Column::new("ReclaimPolicy", "string", "The action after the claim of a volume is deleted."),
+        Column::new("VolumeBindingMode", "string", "The time at which a claim is bound."),
+        Column::new("AllowVolumeExpansion", "string", "Whether its volumes can be expanded."),
         AGE,
     ],
     cells: |object, now| {
@@ -109,7 +109,7 @@ fn bad_name(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     problems.map(|problem| FieldError::invalid(path, name, problem)).collect()
 }
 
-/// What is wrong with the name of what makes volumes.
+/// Validates the name of a provisioner or driver.
 pub(super) fn bad_driver(object: &Object, field: &str) -> Vec<FieldError> {
     match text(object, &[field]) {
         "" => vec![FieldError::required(field, "")],
@@ -117,7 +117,7 @@ pub(super) fn bad_driver(object: &Object, field: &str) -> Vec<FieldError> {
     }
 }
 
-/// What is wrong with the parameters of a class.
+/// Validates the parameters of a class.
 pub(super) fn bad_parameters(object: &Object) -> Vec<FieldError> {
     if entries(object, &["parameters"]).count() > PARAMETERS_MAX {
         return vec![FieldError::too_long("parameters", PARAMETERS_MAX)];
@@ -136,13 +136,13 @@ pub(super) fn bad_parameters(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The keys of a term with their values.
+/// The keys of a topology term with their values.
 type Term<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 fn bad_topologies(object: &Object) -> Vec<FieldError> {
     let topologies = items(object, &["allowedTopologies"]);
     let mut errors = Vec::new();
-    // Kubernetes starts with as many empty terms as there are terms, so an empty one counts as one of them again.
+    // Kubernetes starts with as many empty terms as there are terms, so that an empty one counts as a duplicate.
     let mut known: Vec<Term> = vec![Term::new(); topologies.len()];
     for (index, term) in topologies.iter().enumerate() {
         let path = Path::OBJECT.item("allowedTopologies", index);
@@ -181,7 +181,7 @@ fn read_term<'a>(path: &Path<'_>, term: &'a Value, errors: &mut Vec<FieldError>)
     read
 }
 
-/// What to do about a label of nodes that has been renamed, or whose use has ended.
+/// The advice about a renamed or deprecated node label.
 pub(in crate::rules) fn old_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, advice)| *advice)
 }

@@ -1,4 +1,4 @@
-//! VolumeAttachment: that a volume shall be attached to a node, and whether it is.
+//! VolumeAttachment.
 
 use model::Object;
 use model::error::{FieldError, Path};

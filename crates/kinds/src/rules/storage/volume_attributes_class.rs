@@ -1,4 +1,4 @@
-//! VolumeAttributesClass: what can be changed about volumes while they are in use.
+//! VolumeAttributesClass.
 
 use model::Object;
 use model::error::FieldError;
@@ -21,7 +21,7 @@ pub(super) const RULES: KindRules = KindRules {
         errors.extend(validate(new));
         errors
     },
-    columns: &[NAME, Column::new("DriverName", "string", "What makes the volumes."), AGE],
+    columns: &[NAME, Column::new("DriverName", "string", "The driver of the volumes."), AGE],
     cells: |object, now| vec![name(object), text(object, &["driverName"]).into(), age(object, now)],
     ..KindRules::PLAIN
 };

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A policy with these fields in its spec beside those that it needs.
+/// A policy with these fields added to its spec.
 fn policy(fields: Value) -> Value {
     let rule = json!({
         "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
@@ -14,7 +14,7 @@ fn policy(fields: Value) -> Value {
     with_spec(spec, &fields)
 }
 
-/// A binding with these fields in its spec beside those that it needs.
+/// A binding with these fields added to its spec.
 fn binding(fields: Value) -> Value {
     with_spec(json!({"policyName": "p", "validationActions": ["Deny"]}), &fields)
 }
@@ -27,7 +27,7 @@ fn with_spec(mut spec: Value, fields: &Value) -> Value {
 }
 
 #[test]
-fn a_policy_fails_and_matches_in_any_version_unless_it_says_otherwise() {
+fn policy_defaults_are_fail_and_equivalent() {
     made(
         "ValidatingAdmissionPolicy",
         vec![
@@ -113,7 +113,7 @@ fn a_policy_fails_and_matches_in_any_version_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_policy_has_constraints_and_something_to_say() {
+fn a_policy_needs_match_constraints_and_validations() {
     refused(
         "ValidatingAdmissionPolicy",
         vec![
@@ -241,7 +241,7 @@ fn a_policy_has_constraints_and_something_to_say() {
 }
 
 #[test]
-fn the_status_of_a_policy_is_written_apart() {
+fn the_status_of_a_policy_is_a_subresource() {
     assert_eq!(
         update("ValidatingAdmissionPolicy", policy(json!({})), policy(json!({"failurePolicy": "x"}))),
         Err(texts(["spec.failurePolicy: Unsupported value: \"x\": supported values: \"Fail\", \"Ignore\"",]))
@@ -267,7 +267,7 @@ fn the_status_of_a_policy_is_written_apart() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ValidatingAdmissionPolicy",
             "status",
             policy(json!({})),
@@ -320,7 +320,7 @@ fn the_status_of_a_policy_is_written_apart() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ValidatingAdmissionPolicy",
             "status",
             policy(json!({})),

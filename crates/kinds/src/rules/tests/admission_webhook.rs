@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A configuration with one webhook that has these fields beside those that it needs.
+/// A configuration of one webhook with these fields added.
 fn webhook(fields: Value) -> Value {
     let mut webhook = json!({
         "name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -17,7 +17,7 @@ fn webhook(fields: Value) -> Value {
 }
 
 #[test]
-fn a_webhook_fails_and_matches_all_unless_it_says_otherwise() {
+fn webhook_defaults_are_fail_and_match_everything() {
     made(
         "ValidatingWebhookConfiguration",
         vec![
@@ -123,7 +123,7 @@ fn a_webhook_fails_and_matches_all_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_webhook_has_a_domain_versions_and_few_side_effects() {
+fn webhook_name_review_versions_and_side_effects_are_validated() {
     refused(
         "ValidatingWebhookConfiguration",
         vec![
@@ -206,7 +206,7 @@ fn a_webhook_has_a_domain_versions_and_few_side_effects() {
 }
 
 #[test]
-fn the_rules_of_a_webhook_are_whole_and_do_not_overlap() {
+fn webhook_rules_are_complete_and_do_not_overlap() {
     refused(
         "ValidatingWebhookConfiguration",
         vec![
@@ -276,7 +276,7 @@ fn the_rules_of_a_webhook_are_whole_and_do_not_overlap() {
 }
 
 #[test]
-fn a_webhook_is_at_one_url_or_service() {
+fn a_webhook_has_either_a_url_or_a_service() {
     refused(
         "ValidatingWebhookConfiguration",
         vec![
@@ -421,7 +421,7 @@ fn match_conditions_have_names_and_expressions() {
 }
 
 #[test]
-fn webhooks_are_checked_again_on_update() {
+fn webhooks_are_validated_on_update() {
     assert_eq!(
         update("ValidatingWebhookConfiguration", webhook(json!({})), webhook(json!({"timeoutSeconds": 31}))),
         Err(texts([
@@ -445,7 +445,7 @@ fn webhooks_are_checked_again_on_update() {
 }
 
 #[test]
-fn a_mutating_webhook_is_not_invoked_again_unless_it_says_so() {
+fn a_mutating_webhook_is_not_reinvoked_by_default() {
     made(
         "MutatingWebhookConfiguration",
         vec![

@@ -1,10 +1,10 @@
-//! API services.
+//! APIServices.
 
 use serde_json::json;
 
 use super::*;
 
-/// A service with these fields in its spec beside those that it needs.
+/// An APIService with these fields added to its spec.
 fn service(fields: Value) -> Value {
     let mut spec =
         json!({"group": "policy.example", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});
@@ -134,9 +134,9 @@ fn api_services_are_refused_for_name_priority_and_trust() {
 }
 
 #[test]
-fn the_status_of_an_api_service_is_written_apart() {
+fn the_status_of_an_api_service_is_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "APIService",
             "status",
             service(json!({"service": {"namespace": "n", "name": "s"}})),

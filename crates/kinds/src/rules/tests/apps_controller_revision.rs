@@ -2,10 +2,10 @@
 
 use super::changes::{Rows, creates, made, updates, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{"metadata": {"name": "minimal"}, "data": {"a": 1}}"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {
         "name": "rich",
@@ -23,10 +23,10 @@ const RICH: &str = r#"{
     "revision": 7
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{"data": {"a": 1}, "metadata": {"name": "minimal"}, "revision": 0}"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "data": {"spec": {"a": {}, "b": [1, null, "x"]}},
     "metadata": {
@@ -45,7 +45,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("ControllerRevision", MINIMAL, MINIMAL_MADE);
     made("ControllerRevision", RICH, RICH_MADE);
 }
@@ -63,7 +63,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("ControllerRevision", MINIMAL, NEW);
 }
 
@@ -78,7 +78,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("ControllerRevision", RICH);
     updates("ControllerRevision", &old, CHANGED);
 }

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, statuses, updates, with_status, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -14,7 +14,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "annotations": {"note": "x", "deprecated.daemonset.template.generation": "5"}},
     "spec": {
@@ -33,7 +33,7 @@ const RICH: &str = r#"{
     "status": {"numberReady": 3}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}, "name": "minimal"},
     "spec": {
@@ -50,7 +50,7 @@ const MINIMAL_MADE: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"annotations": {"deprecated.daemonset.template.generation": "5", "note": "x"}, "name": "rich"},
     "spec": {
@@ -69,7 +69,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("DaemonSet", MINIMAL, MINIMAL_MADE);
     made("DaemonSet", RICH, RICH_MADE);
 }
@@ -177,7 +177,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("DaemonSet", MINIMAL, NEW);
 }
 
@@ -200,7 +200,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("DaemonSet", RICH);
     updates("DaemonSet", &old, CHANGED);
 }
@@ -253,7 +253,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("DaemonSet", RICH, STATUS);
     statuses("DaemonSet", &old, STATUSES);
 }

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, statuses, updates, with_status, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -14,7 +14,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}, "annotations": {"note": "x"}},
     "spec": {
@@ -42,7 +42,7 @@ const RICH: &str = r#"{
     "status": {"replicas": 7}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -56,7 +56,7 @@ const MINIMAL_MADE: &str = r#"{
     "status": {}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"annotations": {"note": "x"}, "labels": {"app": "oracle"}, "name": "rich"},
     "spec": {
@@ -79,7 +79,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("Deployment", MINIMAL, MINIMAL_MADE);
     made("Deployment", RICH, RICH_MADE);
 }
@@ -291,7 +291,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("Deployment", MINIMAL, NEW);
 }
 
@@ -320,7 +320,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("Deployment", RICH);
     updates("Deployment", &old, CHANGED);
 }
@@ -395,7 +395,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("Deployment", RICH, STATUS);
     statuses("Deployment", &old, STATUSES);
 }

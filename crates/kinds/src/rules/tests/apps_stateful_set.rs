@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, statuses, updates, with_status, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -14,7 +14,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}},
     "spec": {
@@ -50,7 +50,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -66,7 +66,7 @@ const MINIMAL_MADE: &str = r#"{
     "status": {"availableReplicas": 0, "replicas": 0}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich"},
     "spec": {
@@ -98,7 +98,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("StatefulSet", MINIMAL, MINIMAL_MADE);
     made("StatefulSet", RICH, RICH_MADE);
 }
@@ -209,7 +209,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("StatefulSet", MINIMAL, NEW);
 }
 
@@ -240,7 +240,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("StatefulSet", RICH);
     updates("StatefulSet", &old, CHANGED);
 }
@@ -306,7 +306,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("StatefulSet", RICH, STATUS);
     statuses("StatefulSet", &old, STATUSES);
 }

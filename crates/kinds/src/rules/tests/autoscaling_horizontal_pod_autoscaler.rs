@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, statuses, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -11,7 +11,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}},
     "spec": {
@@ -65,7 +65,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -82,7 +82,7 @@ const MINIMAL_MADE: &str = r#"{
     "status": {"currentMetrics": null, "desiredReplicas": 0}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich"},
     "spec": {
@@ -146,7 +146,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("HorizontalPodAutoscaler", MINIMAL, MINIMAL_MADE);
     made("HorizontalPodAutoscaler", RICH, RICH_MADE);
 }
@@ -275,7 +275,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("HorizontalPodAutoscaler", MINIMAL, NEW);
 }
 
@@ -289,7 +289,7 @@ const STATUSES: Rows = &[(
 )];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = written("HorizontalPodAutoscaler", RICH);
     statuses("HorizontalPodAutoscaler", &old, STATUSES);
 }

@@ -1,8 +1,8 @@
-//! The metrics of autoscalers.
+//! Metrics of HorizontalPodAutoscalers.
 
 use super::changes::{Rows, creates};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -243,6 +243,6 @@ const METRICS: Rows = &[
 ];
 
 #[test]
-fn metrics_are_checked() {
+fn metrics_are_validated() {
     creates("HorizontalPodAutoscaler", MINIMAL, METRICS);
 }

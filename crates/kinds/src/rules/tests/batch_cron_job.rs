@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -17,7 +17,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}},
     "spec": {
@@ -45,7 +45,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {
@@ -59,7 +59,7 @@ const MINIMAL_MADE: &str = r#"{
     "status": {}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich"},
     "spec": {
@@ -90,7 +90,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("CronJob", MINIMAL, MINIMAL_MADE);
     made("CronJob", RICH, RICH_MADE);
 }
@@ -229,6 +229,6 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("CronJob", MINIMAL, NEW);
 }

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, creates, made, updates, written};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal", "uid": "uid"},
     "spec": {
@@ -10,7 +10,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}, "uid": "uid"},
     "spec": {
@@ -40,7 +40,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {
         "labels": {
@@ -75,7 +75,7 @@ const MINIMAL_MADE: &str = r#"{
     "status": {}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich", "uid": "uid"},
     "spec": {
@@ -121,7 +121,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("Job", MINIMAL, MINIMAL_MADE);
     made("Job", RICH, RICH_MADE);
 }
@@ -298,7 +298,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("Job", MINIMAL, NEW);
 }
 
@@ -357,7 +357,7 @@ const CHANGED: Rows = &[
 ];
 
 #[test]
-fn what_is_fixed_stays() {
+fn immutable_fields_cannot_change() {
     let old = written("Job", RICH);
     updates("Job", &old, CHANGED);
 }

@@ -1,8 +1,8 @@
-//! When jobs fail and succeed.
+//! Failure and success policies of Jobs.
 
 use super::changes::{Rows, creates};
 
-/// One whose pods have indexes.
+/// An indexed Job.
 const INDEXED: &str = r#"{
     "metadata": {"name": "indexed", "uid": "uid"},
     "spec": {
@@ -171,7 +171,7 @@ const FAILURES: Rows = &[
 ];
 
 #[test]
-fn failure_policies_are_checked() {
+fn failure_policies_are_validated() {
     creates("Job", INDEXED, FAILURES);
 }
 
@@ -299,6 +299,6 @@ const INDEXES: Rows = &[
 ];
 
 #[test]
-fn indexes_are_checked() {
+fn indexes_are_validated() {
     creates("Job", INDEXED, INDEXES);
 }

@@ -2,7 +2,7 @@
 
 use super::changes::{Rows, statuses, with_status};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{
     "metadata": {"name": "minimal", "uid": "uid"},
     "spec": {
@@ -10,7 +10,7 @@ const MINIMAL: &str = r#"{
     }
 }"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}, "uid": "uid"},
     "spec": {
@@ -40,7 +40,7 @@ const RICH: &str = r#"{
     }
 }"#;
 
-/// The status of one that runs.
+/// The status of a running Job.
 const RUNNING: &str = r#"{
     "active": 2,
     "ready": 1,
@@ -53,7 +53,7 @@ const RUNNING: &str = r#"{
     "uncountedTerminatedPods": {"succeeded": ["a"], "failed": ["b"]}
 }"#;
 
-/// The status of one that is done.
+/// The status of a complete Job.
 const DONE: &str = r#"{
     "active": 0,
     "ready": 0,
@@ -209,7 +209,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("Job", RICH, RUNNING);
     statuses("Job", &old, STATUSES);
 }
@@ -256,7 +256,7 @@ const AFTER_THE_END: Rows = &[
 ];
 
 #[test]
-fn what_is_done_stays_done() {
+fn a_finished_job_stays_finished() {
     let old = with_status("Job", RICH, DONE);
     statuses("Job", &old, AFTER_THE_END);
 }
@@ -297,7 +297,7 @@ const OF_A_PLAIN_ONE: Rows = &[
 ];
 
 #[test]
-fn the_status_of_a_plain_job_is_checked() {
+fn the_status_of_a_non_indexed_job_is_validated() {
     let old = with_status("Job", MINIMAL, "{}");
     statuses("Job", &old, OF_A_PLAIN_ONE);
 }

@@ -1,8 +1,8 @@
-//! Schedules of cron jobs.
+//! Schedules of CronJobs.
 
 use super::changes::{Rows, creates};
 
-/// One whose schedule is changed.
+/// The base of the cases.
 const PLAIN: &str = r#"{
     "metadata": {"name": "plain"},
     "spec": {
@@ -166,6 +166,6 @@ const SCHEDULES: Rows = &[
 ];
 
 #[test]
-fn schedules_are_those_of_cron() {
+fn cron_schedules_are_validated() {
     creates("CronJob", PLAIN, SCHEDULES);
 }

@@ -1,4 +1,4 @@
-//! Requests for certificates.
+//! CertificateSigningRequests.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ const CERTIFICATE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJiVENDQVJPZ
      dOSUFEQkZBaUJsZ21ldlNlOGdvNWxRM1JJdkQydTkrYURhS3dHOEIzajhpY0xBQy9jMmNRSWgKQU8yenZUT0VhRnpVNTRuY\
      TlQU0tCYjY2TmZFdUNVVFdMV1hCTDFMK0Q1VzUKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
 
-/// A request with these fields in its spec beside those that it needs.
+/// A request with these fields added to its spec.
 fn request(fields: Value) -> Value {
     let mut spec = json!({"request": REQUEST, "signerName": "example.com/x", "usages": ["client auth"]});
     for (key, value) in fields.as_object().unwrap() {
@@ -27,7 +27,7 @@ fn request(fields: Value) -> Value {
     json!({ "spec": spec })
 }
 
-/// A request as the server has it, with these fields in its spec.
+/// A stored request with these fields added to its spec.
 fn stored(fields: Value) -> Value {
     let mut object = request(fields);
     object["spec"]["username"] = "admin".into();
@@ -44,7 +44,7 @@ fn with_status(status: Value) -> Value {
 }
 
 #[test]
-fn a_request_says_who_asks() {
+fn the_server_sets_the_requesting_user() {
     made(
         "CertificateSigningRequest",
         vec![
@@ -81,7 +81,7 @@ fn a_request_says_who_asks() {
 }
 
 #[test]
-fn requests_are_refused_for_what_they_ask() {
+fn the_spec_of_a_request_is_validated() {
     refused(
         "CertificateSigningRequest",
         vec![
@@ -172,7 +172,7 @@ fn requests_are_refused_for_what_they_ask() {
 #[test]
 fn an_approval_writes_conditions_only() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -200,7 +200,7 @@ fn an_approval_writes_conditions_only() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -214,7 +214,7 @@ fn an_approval_writes_conditions_only() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "approval",
             stored(json!({})),
@@ -239,7 +239,7 @@ fn an_approval_writes_conditions_only() {
 #[test]
 fn a_status_writes_the_certificate() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -248,7 +248,7 @@ fn a_status_writes_the_certificate() {
         Err(texts(["status.conditions: Forbidden: updates may not add a condition of type \"Approved\"",]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -269,7 +269,7 @@ fn a_status_writes_the_certificate() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -279,7 +279,7 @@ fn a_status_writes_the_certificate() {
              CERTIFICATE PEM block",]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -293,7 +293,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -306,7 +306,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),
@@ -319,7 +319,7 @@ fn a_status_writes_the_certificate() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "CertificateSigningRequest",
             "status",
             stored(json!({})),

@@ -1,13 +1,13 @@
-//! Tests by changes of a body: each row says what differs and what kube-apiserver said of it.
+//! Tests by changes of a body: each row has a change and the recorded errors of kube-apiserver.
 
 use serde_json::{Map, Value};
 
-use super::{create, update, write_part};
+use super::{create, update, write_subresource};
 
-/// Rows: what it is about, what differs, by JSON pointers (in a status: by fields), and the errors; none if it is fine.
+/// Rows: description, changes by JSON pointer (in a status: by field), and the errors; none if it is valid.
 pub(super) type Rows = &'static [(&'static str, &'static str, &'static [&'static str])];
 
-/// Texts that stand for longer ones.
+/// Abbreviations of long texts.
 const LONG: [(&str, &str); 5] = [
     ("$QUALIFIED", super::QUALIFIED),
     (
@@ -35,43 +35,43 @@ const LONG: [(&str, &str); 5] = [
     ),
 ];
 
-/// Checks what a create makes of a body. What is in the pods of a template has tests of its own.
+/// Checks the created object. The Pod spec of a template has tests of its own.
 pub(super) fn made(kind: &str, body: &str, expected: &str) {
     let mut object = written(kind, body);
     drop_pods(&mut object);
     assert_eq!(object, json(expected));
 }
 
-/// An object as a create makes it.
+/// A created object.
 pub(super) fn written(kind: &str, body: &str) -> Value {
     create(kind, json(body)).unwrap()
 }
 
-/// An object as a create and a write of its status make it.
+/// A created object after a status update.
 pub(super) fn with_status(kind: &str, body: &str, status: &str) -> Value {
     let old = written(kind, body);
     let mut new = old.clone();
     new["status"] = json(status);
-    write_part(kind, "status", old, new).unwrap()
+    write_subresource(kind, "status", old, new).unwrap()
 }
 
-/// Checks what is wrong with new objects.
+/// Checks the errors of creates.
 pub(super) fn creates(kind: &str, base: &str, rows: Rows) {
     let base = json(base);
     check(rows, |row| create(kind, changed(&base, row)));
 }
 
-/// Checks what is wrong with updates of an object.
+/// Checks the errors of updates.
 pub(super) fn updates(kind: &str, old: &Value, rows: Rows) {
     check(rows, |row| update(kind, old.clone(), changed(old, row)));
 }
 
-/// Checks what is wrong with new fields in the status of an object.
+/// Checks the errors of status updates.
 pub(super) fn statuses(kind: &str, old: &Value, rows: Rows) {
     check(rows, |row| {
         let mut new = old.clone();
         merge(&mut new["status"], row);
-        write_part(kind, "status", old.clone(), new)
+        write_subresource(kind, "status", old.clone(), new)
     });
 }
 

@@ -1,4 +1,4 @@
-//! Tables of kube-apiserver: headings and cells.
+//! Tables of kube-apiserver: columns and cells.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub const fn wide(name: &str) -> (&str, &str, &str, i32) {
 }
 
 #[test]
-fn headings_are_those_of_kube_apiserver() {
+fn columns_are_those_of_kube_apiserver() {
     assert_eq!(headings("Namespace"), [NAME, text("Status"), text("Age")]);
     assert_eq!(headings("ConfigMap"), [NAME, text("Data"), text("Age")]);
     assert_eq!(headings("Secret"), [NAME, text("Type"), text("Data"), text("Age")]);
@@ -121,7 +121,7 @@ fn cells_are_those_of_kube_apiserver() {
 }
 
 #[test]
-fn an_event_shows_when_it_happened_first_and_last() {
+fn an_event_shows_its_first_and_last_occurrence() {
     let event = json!({
         "metadata": metadata(), "reason": "R", "type": "Normal", "message": " m\n", "count": 7,
         "involvedObject": {"kind": "Pod", "name": "p", "fieldPath": "spec.containers{x}"},

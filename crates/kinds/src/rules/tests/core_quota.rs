@@ -1,11 +1,11 @@
-//! Quotas and limit ranges.
+//! ResourceQuotas and LimitRanges.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn a_quota_limits_known_resources_to_amounts() {
+fn a_quota_limits_known_resources_to_quantities() {
     made(
         "ResourceQuota",
         vec![
@@ -89,7 +89,7 @@ fn a_quota_limits_known_resources_to_amounts() {
 }
 
 #[test]
-fn the_scopes_of_a_quota_fit_its_resources() {
+fn the_scopes_of_a_quota_apply_to_its_resources() {
     made(
         "ResourceQuota",
         vec![
@@ -219,7 +219,7 @@ fn the_scopes_of_a_quota_fit_its_resources() {
 }
 
 #[test]
-fn scopes_are_fixed_and_the_status_is_written_apart() {
+fn scopes_are_immutable_and_the_status_is_a_subresource() {
     assert_eq!(
         update(
             "ResourceQuota",
@@ -237,7 +237,7 @@ fn scopes_are_fixed_and_the_status_is_written_apart() {
         Ok(json!({"metadata": {}, "spec": {"hard": {"pods": "2"}}, "status": {}}))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceQuota",
             "status",
             json!({"spec": {"hard": {"pods": "1"}}}),
@@ -249,7 +249,7 @@ fn scopes_are_fixed_and_the_status_is_written_apart() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceQuota",
             "status",
             json!({"spec": {}}),
@@ -264,7 +264,7 @@ fn scopes_are_fixed_and_the_status_is_written_apart() {
 }
 
 #[test]
-fn the_limits_of_containers_follow_from_each_other() {
+fn limit_defaults_of_containers_follow_from_each_other() {
     made(
         "LimitRange",
         vec![
@@ -398,7 +398,7 @@ fn limit_ranges_are_refused_for_types_and_names() {
 }
 
 #[test]
-fn the_amounts_of_a_limit_range_are_in_order() {
+fn the_bounds_of_a_limit_range_are_in_order() {
     refused(
         "LimitRange",
         vec![

@@ -1,4 +1,4 @@
-//! Replays definitions and compares with what kube-apiserver 1.35.4 answered to them.
+//! Replays CRDs and compares the results with the responses of kube-apiserver 1.35.4.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn answer(case: &Value) -> Result<(Object, Vec<String>), Vec<String>> {
     }
 }
 
-/// How an answer differs from the one that was recorded.
+/// The difference between a result and the recorded response.
 fn difference(case: &Value) -> Option<String> {
     let recorded = match case.get("errors") {
         Some(errors) => errors.clone(),
@@ -49,7 +49,7 @@ fn difference(case: &Value) -> Option<String> {
 }
 
 #[test]
-fn definitions_are_taken_and_refused_as_they_were_by_kubernetes() {
+fn crds_are_accepted_and_refused_as_by_kubernetes() {
     let cases: Vec<Value> =
         serde_json::from_str(include_str!("recorded/custom_resource_definition.json")).unwrap();
     let differing: Vec<String> = cases.iter().filter_map(difference).collect();

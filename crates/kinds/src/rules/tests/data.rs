@@ -53,7 +53,7 @@ fn an_immutable_config_map_keeps_its_data_and_stays_immutable() {
 }
 
 #[test]
-fn the_plain_texts_of_a_secret_become_data() {
+fn string_data_of_a_secret_becomes_data() {
     let body = json!({
         "metadata": {"name": "a"}, "data": {"a": "aGVsbG8=", "b": "aGVs"}, "stringData": {"a": "x", "c": ""},
     });
@@ -124,7 +124,7 @@ fn the_type_of_a_secret_requires_entries() {
 }
 
 #[test]
-fn the_type_of_a_secret_and_an_immutable_one_are_fixed() {
+fn the_type_of_a_secret_and_an_immutable_secret_cannot_change() {
     let old = || json!({"data": {"a": "eA=="}, "immutable": true});
     let sealed = "Forbidden: field is immutable when `immutable` is set";
     assert_eq!(

@@ -1,11 +1,11 @@
-//! Classes of devices, and templates of claims.
+//! DeviceClasses and ResourceClaimTemplates.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn a_device_class_selects_and_configures() {
+fn selectors_and_configuration_of_a_device_class_are_validated() {
     made(
         "DeviceClass",
         vec![
@@ -129,7 +129,7 @@ fn a_device_class_selects_and_configures() {
 }
 
 #[test]
-fn a_template_has_a_claim() {
+fn the_spec_of_a_claim_template_is_validated() {
     made(
         "ResourceClaimTemplate",
         vec![(

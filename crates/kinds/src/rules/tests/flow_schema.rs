@@ -1,10 +1,10 @@
-//! Flow schemas.
+//! FlowSchemas.
 
 use serde_json::json;
 
 use super::*;
 
-/// A schema with these fields in its spec beside those that it needs.
+/// A FlowSchema with these fields added to its spec.
 fn schema(fields: Value) -> Value {
     let mut spec = json!({"priorityLevelConfiguration": {"name": "global-default"}});
     for (key, value) in fields.as_object().unwrap() {
@@ -14,7 +14,7 @@ fn schema(fields: Value) -> Value {
 }
 
 #[test]
-fn a_flow_schema_has_a_precedence_in_the_middle_unless_it_says_otherwise() {
+fn the_default_precedence_of_a_flow_schema_is_1000() {
     made(
         "FlowSchema",
         vec![
@@ -140,7 +140,7 @@ fn flow_schemas_are_refused_for_precedence_method_and_level() {
 }
 
 #[test]
-fn the_rules_of_a_flow_schema_have_subjects_and_requests() {
+fn the_rules_of_a_flow_schema_are_validated() {
     refused(
         "FlowSchema",
         vec![
@@ -314,9 +314,9 @@ fn the_rules_of_a_flow_schema_have_subjects_and_requests() {
 }
 
 #[test]
-fn the_status_of_a_flow_schema_is_written_apart() {
+fn the_status_of_a_flow_schema_is_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "FlowSchema",
             "status",
             schema(json!({})),
@@ -335,7 +335,7 @@ fn the_status_of_a_flow_schema_is_written_apart() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "FlowSchema",
             "status",
             schema(json!({})),

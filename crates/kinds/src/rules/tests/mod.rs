@@ -1,4 +1,4 @@
-//! What kube-apiserver 1.35.4 answered to the same bodies.
+//! Built-in kinds, compared with responses of kube-apiserver 1.35.4 to the same bodies.
 
 #![allow(clippy::too_many_lines, reason = "a table has as many lines as there are cases")]
 mod admission_policy;
@@ -57,7 +57,7 @@ fn kind(name: &str) -> &'static KindRules {
     all().find(|rules| rules.kind == name).unwrap()
 }
 
-/// The version in which objects of a kind are stored.
+/// The stored version of a kind.
 fn version(rules: &KindRules) -> &'static str {
     match rules.kind {
         "HorizontalPodAutoscaler" => "v2",
@@ -66,7 +66,7 @@ fn version(rules: &KindRules) -> &'static str {
     }
 }
 
-/// An object as it is after decoding.
+/// A decoded object.
 fn decode(rules: &KindRules, mut body: Value) -> Object {
     let id = builtin().by_kind(rules.group, version(rules), rules.kind).unwrap();
     check(builtin(), id, &mut body).unwrap();
@@ -79,13 +79,13 @@ fn groups() -> [String; 2] {
     ["system:masters", "system:authenticated"].map(ToOwned::to_owned)
 }
 
-/// The one who asked the real server.
+/// The user of the recorded requests.
 fn admin(groups: &[String]) -> Writer<'_> {
     static EXTRA: BTreeMap<String, Vec<String>> = BTreeMap::new();
     Writer { name: "admin", uid: "admin", groups, extra: &EXTRA, now: "2026-11-16T03:36:55Z" }
 }
 
-/// What a create makes of a body, or what is wrong with it.
+/// Creates an object; returns it or the errors.
 fn create(kind_name: &str, body: Value) -> Result<Value, Vec<String>> {
     let rules = kind(kind_name);
     let mut object = decode(rules, body);
@@ -94,7 +94,7 @@ fn create(kind_name: &str, body: Value) -> Result<Value, Vec<String>> {
     finish(rules, object, rules.validate_create)
 }
 
-/// What an update makes of a body, or what is wrong with it.
+/// Updates an object; returns it or the errors.
 fn update(kind_name: &str, old: Value, body: Value) -> Result<Value, Vec<String>> {
     let rules = kind(kind_name);
     let (old, mut new) = (decode(rules, old), decode(rules, body));
@@ -103,14 +103,19 @@ fn update(kind_name: &str, old: Value, body: Value) -> Result<Value, Vec<String>
     finish(rules, new, |new| (rules.validate_update)(new, &old))
 }
 
-/// What writing a part makes of a body, or what is wrong with it.
-fn write_part(kind_name: &str, part: &str, old: Value, body: Value) -> Result<Value, Vec<String>> {
+/// Writes a subresource; returns the object or the errors.
+fn write_subresource(
+    kind_name: &str,
+    subresource: &str,
+    old: Value,
+    body: Value,
+) -> Result<Value, Vec<String>> {
     let rules = kind(kind_name);
-    let part = rules.subresource(part).unwrap();
+    let subresource = rules.subresource(subresource).unwrap();
     let (old, mut new) = (decode(rules, old), decode(rules, body));
-    (part.prepare_update)(&mut new, &old);
+    (subresource.prepare_update)(&mut new, &old);
     (rules.stamp)(&mut new, Some(&old), &admin(&groups()));
-    finish(rules, new, |new| (part.validate_update)(new, &old))
+    finish(rules, new, |new| (subresource.validate_update)(new, &old))
 }
 
 fn finish(
@@ -126,14 +131,14 @@ fn finish(
     Ok(Value::Object(object))
 }
 
-/// Checks what a create makes of bodies.
+/// Checks created objects.
 fn made(kind: &str, cases: Vec<(Value, Value)>) {
     for (body, object) in cases {
         assert_eq!(create(kind, body.clone()), Ok(object), "{body}");
     }
 }
 
-/// Checks what is wrong with bodies on create.
+/// Checks the errors of creates.
 fn refused(kind: &str, cases: Vec<(Value, Vec<String>)>) {
     for (body, errors) in cases {
         assert_eq!(create(kind, body.clone()), Err(errors), "{body}");
@@ -195,7 +200,7 @@ fn selectable_fields_are_read_from_the_object() {
 }
 
 #[test]
-fn clients_are_warned_of_what_is_valid_but_unwise() {
+fn valid_but_discouraged_values_get_warnings() {
     let warnings = |kind_name: &str, body: Value| (kind(kind_name).warnings)(body.as_object().unwrap(), None);
     let tls = |cert: &str, key: &str| {
         let encode = crate::schema::encode_base64;

@@ -57,7 +57,7 @@ fn the_finalizers_of_a_namespace_are_standard_or_qualified() {
 }
 
 #[test]
-fn each_way_to_write_a_namespace_writes_its_own_part() {
+fn each_subresource_of_a_namespace_writes_its_own_fields() {
     let labels = json!({"kubernetes.io/metadata.name": "wire"});
     let old = || {
         json!({"metadata": {"name": "wire"}, "spec": {"finalizers": ["example.com/x", "kubernetes"]},
@@ -71,31 +71,31 @@ fn each_way_to_write_a_namespace_writes_its_own_part() {
     assert_eq!(update("Namespace", old(), body.clone()), Ok(expected.clone()));
     let mut status = expected.clone();
     status["status"] = body["status"].clone();
-    assert_eq!(write_part("Namespace", "status", old(), body.clone()), Ok(status));
+    assert_eq!(write_subresource("Namespace", "status", old(), body.clone()), Ok(status));
     expected["spec"] = body["spec"].clone();
-    assert_eq!(write_part("Namespace", "finalize", old(), body), Ok(expected));
+    assert_eq!(write_subresource("Namespace", "finalize", old(), body), Ok(expected));
 }
 
 #[test]
-fn the_phase_of_a_namespace_goes_with_its_deletion() {
+fn the_phase_of_a_namespace_follows_its_deletion() {
     let old = || json!({"metadata": {"name": "wire"}});
     let body = |deleted: Value, phase: &str| json!({"metadata": {"name": "wire", "deletionTimestamp": deleted}, "status": {"phase": phase}});
     let time = "2026-11-16T00:00:00Z";
     assert_eq!(
-        write_part("Namespace", "status", old(), body(Value::Null, "Terminating")),
+        write_subresource("Namespace", "status", old(), body(Value::Null, "Terminating")),
         Err(texts([
             "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
         ]))
     );
     assert_eq!(
-        write_part("Namespace", "status", old(), body(time.into(), "Active")),
+        write_subresource("Namespace", "status", old(), body(time.into(), "Active")),
         Err(texts([
             "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"
         ]))
     );
-    assert!(write_part("Namespace", "status", old(), body(time.into(), "Terminating")).is_ok());
+    assert!(write_subresource("Namespace", "status", old(), body(time.into(), "Terminating")).is_ok());
     assert_eq!(
-        write_part("Namespace", "finalize", old(), json!({"spec": {"finalizers": ["foo"]}})),
+        write_subresource("Namespace", "finalize", old(), json!({"spec": {"finalizers": ["foo"]}})),
         Err(texts([
             "spec.finalizers[0]: Invalid value: \"foo\": name is neither a standard finalizer name nor is it fully \
              qualified"

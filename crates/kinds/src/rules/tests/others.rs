@@ -1,4 +1,4 @@
-//! Service accounts, leases, events, priority classes, and what all kinds share.
+//! ServiceAccounts, Leases, Events, PriorityClasses, and shared rules of all kinds.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn a_lease_has_a_positive_duration_and_no_coordination() {
 }
 
 #[test]
-fn an_event_lives_where_its_object_lives() {
+fn an_event_is_in_the_namespace_of_its_object() {
     let event = |namespace: &str, involved: Value| json!({"metadata": {"name": "x", "namespace": namespace}, "involvedObject": involved});
     let mismatch = |value: &str| {
         vec![format!("involvedObject.namespace: Invalid value: {value:?}: does not match event.namespace")]
@@ -58,7 +58,7 @@ fn an_event_lives_where_its_object_lives() {
 }
 
 #[test]
-fn an_event_with_an_event_time_says_who_reports_what() {
+fn an_event_with_an_event_time_has_a_reporter_and_an_action() {
     let event = |fields: Value| {
         let mut body = json!({"metadata": {"name": "x", "namespace": "wire"},
             "involvedObject": {"namespace": "default"}, "eventTime": "2020-01-02T03:04:05.123456Z"});
@@ -156,7 +156,7 @@ fn priority_classes_leave_the_highest_values_to_the_system() {
 }
 
 #[test]
-fn a_volume_remembers_when_its_phase_changed() {
+fn a_volume_records_the_time_of_its_phase_change() {
     let writer = Writer { name: "", uid: "", groups: &[], extra: &BTreeMap::new(), now: "now" };
     let stamped = |new: Value, old: Option<Value>| {
         let mut new = new.as_object().unwrap().clone();
@@ -173,7 +173,7 @@ fn a_volume_remembers_when_its_phase_changed() {
 }
 
 #[test]
-fn a_write_of_a_status_brings_metadata_and_status_and_nothing_else() {
+fn a_status_update_writes_metadata_and_status_only() {
     let old =
         json!({"metadata": {"name": "a"}, "data": {"a": "b"}, "spec": {"size": 1}, "status": {"ready": 1}});
     for (new, kept) in [

@@ -1,14 +1,14 @@
-//! Pods and templates of pods: a file of bodies, each with what kube-apiserver 1.35.4 answered.
+//! Pods and Pod templates: a file of bodies with the responses of kube-apiserver 1.35.4.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// One line for each request: the kind, the body, and the errors or the object of the answer, with its warnings.
+/// One line per request: the kind, the body, and the errors or the object of the response, with its warnings.
 const RECORDED: &str = include_str!("recorded/pods.jsonl");
 
 #[test]
-fn pods_and_templates_get_the_recorded_answers() {
+fn pods_and_templates_match_the_recorded_responses() {
     let mut differences = Vec::new();
     for line in RECORDED.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -39,7 +39,7 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 #[test]
-fn an_old_annotation_is_told_in_every_kind_of_template() {
+fn a_deprecated_annotation_warns_in_every_template() {
     let annotation = "container.apparmor.security.beta.kubernetes.io/a";
     let template = json!({
         "metadata": {"labels": {"a": "b"}, "annotations": {annotation: "runtime/default"}},
@@ -63,22 +63,22 @@ fn an_old_annotation_is_told_in_every_kind_of_template() {
 }
 
 #[test]
-fn a_pod_without_a_name_is_checked_all_the_same() {
+fn a_pod_without_a_name_is_validated() {
     let body = json!({"metadata": {"generateName": "x-"}, "spec": {"containers": []}});
     assert_eq!(create("Pod", body), Err(texts(["spec.containers: Required value"])));
 }
 
-/// The same for new versions of a pod: the old one, and the part that is written if it is not the whole.
+/// Updates of a Pod: the old Pod, the new one, and the subresource.
 const UPDATES: &str = include_str!("recorded/pod_updates.jsonl");
 
 #[test]
-fn changes_of_pods_get_the_recorded_answers() {
+fn pod_updates_match_the_recorded_responses() {
     let mut differences = Vec::new();
     for line in UPDATES.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let (old, body) = (case["old"].clone(), case["body"].clone());
         let answer = match case["part"].as_str() {
-            Some(part) => write_part("Pod", part, old, body.clone()),
+            Some(part) => write_subresource("Pod", part, old, body.clone()),
             None => update("Pod", old, body.clone()),
         };
         let recorded = match case.get("errors") {
@@ -93,11 +93,11 @@ fn changes_of_pods_get_the_recorded_answers() {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Pods and the rows that show them, without their age.
+/// Pods and their table rows, without the age.
 const ROWS: &str = include_str!("recorded/pod_rows.jsonl");
 
 #[test]
-fn rows_of_pods_are_the_recorded_ones() {
+fn pod_rows_match_the_recorded_ones() {
     let now: jiff::Timestamp = "2026-11-14T00:00:00Z".parse().unwrap();
     for line in ROWS.lines() {
         let case: Value = serde_json::from_str(line).unwrap();

@@ -1,11 +1,11 @@
-//! Tables of the kinds of policy, certificates and devices.
+//! Tables of policies, certificates and devices.
 
 use serde_json::json;
 
 use super::columns::{NAME, headings, rows, text, wide};
 
 #[test]
-fn headings_are_those_of_kube_apiserver() {
+fn columns_are_those_of_kube_apiserver() {
     assert_eq!(headings("Role"), [NAME, ("Created At", "date", "", 0)]);
     assert_eq!(
         headings("RoleBinding"),

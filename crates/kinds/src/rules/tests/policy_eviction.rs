@@ -1,4 +1,4 @@
-//! Evictions: what budgets say that no server without their controller can be brought to say.
+//! Evictions: cases that cannot be recorded from a server without the disruption controller.
 
 use model::error::Error;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn refused(status: Value) -> Value {
 }
 
 #[test]
-fn a_budget_says_why_nothing_may_go() {
+fn a_budget_explains_a_refused_eviction() {
     let condition = |reason: &str| json!([{"type": "DisruptionAllowed", "status": "False", "reason": reason, "message": "no such owner"}]);
     let healthy = json!({"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 1});
     let with = |field: &str, value: Value| {

@@ -1,11 +1,11 @@
-//! Pod disruption budgets.
+//! PodDisruptionBudgets.
 
 use super::changes::{Rows, creates, made, statuses, with_status};
 
-/// The least that is taken.
+/// A minimal object.
 const MINIMAL: &str = r#"{"metadata": {"name": "minimal"}, "spec": {"minAvailable": 1}}"#;
 
-/// One that says much.
+/// An object with most fields set.
 const RICH: &str = r#"{
     "metadata": {"name": "rich", "labels": {"app": "oracle"}},
     "spec": {
@@ -16,14 +16,14 @@ const RICH: &str = r#"{
     "status": {"expectedPods": 4}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const MINIMAL_MADE: &str = r#"{
     "metadata": {"name": "minimal"},
     "spec": {"minAvailable": 1},
     "status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 }"#;
 
-/// What a create makes of it, without the pods of its template.
+/// The created object, without the Pod spec of its template.
 const RICH_MADE: &str = r#"{
     "metadata": {"labels": {"app": "oracle"}, "name": "rich"},
     "spec": {
@@ -35,7 +35,7 @@ const RICH_MADE: &str = r#"{
 }"#;
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn defaults_are_set() {
     made("PodDisruptionBudget", MINIMAL, MINIMAL_MADE);
     made("PodDisruptionBudget", RICH, RICH_MADE);
 }
@@ -126,7 +126,7 @@ const NEW: Rows = &[
 ];
 
 #[test]
-fn new_ones_are_checked() {
+fn creates_are_validated() {
     creates("PodDisruptionBudget", MINIMAL, NEW);
 }
 
@@ -198,7 +198,7 @@ const STATUSES: Rows = &[
 ];
 
 #[test]
-fn a_status_is_checked() {
+fn status_updates_are_validated() {
     let old = with_status("PodDisruptionBudget", RICH, STATUS);
     statuses("PodDisruptionBudget", &old, STATUSES);
 }

@@ -1,10 +1,10 @@
-//! Priority levels of requests.
+//! PriorityLevelConfigurations.
 
 use serde_json::json;
 
 use super::*;
 
-/// A level with these limits beside those that it needs.
+/// A limited level with these fields added.
 fn limited(fields: Value) -> Value {
     let mut limits = json!({"limitResponse": {"type": "Reject"}});
     for (key, value) in fields.as_object().unwrap() {
@@ -14,7 +14,7 @@ fn limited(fields: Value) -> Value {
 }
 
 #[test]
-fn a_priority_level_has_shares_and_queues_unless_it_says_otherwise() {
+fn a_priority_level_has_default_shares_and_queues() {
     made(
         "PriorityLevelConfiguration",
         vec![

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_role_needs_no_rules_but_what_it_has_must_be_whole() {
+fn a_role_may_be_empty_but_its_rules_must_be_complete() {
     made(
         "Role",
         vec![

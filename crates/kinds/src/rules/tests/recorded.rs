@@ -1,8 +1,8 @@
-//! Replays the bodies in `recorded` and compares with what kube-apiserver 1.35.4 answered to them, as it stands there.
+//! Replays the bodies in `recorded` and compares the results with the responses of kube-apiserver 1.35.4.
 //!
-//! A case creates an object (`create`), changes one (`old`, `update`) or writes its status (`old`, `part`); the answer is
-//! an `object`, its `generation` and `warnings`, or `errors`. Addresses and ports that the server chose are replaced by
-//! those that this server chooses when chance always says zero.
+//! A case creates an object (`create`), updates one (`old`, `update`) or writes its status (`old`, `part`); the
+//! response is an `object`, its `generation` and `warnings`, or `errors`. Addresses and ports that the server chose are
+//! replaced by those of an allocator whose random numbers are all zero.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn replay(kind_name: &str, recorded: &str) {
     }
 }
 
-/// The finalizers of what is in use come from an admission plugin, not from the rules of a kind.
+/// Protection finalizers come from an admission plugin, not from the rules of a kind.
 fn without_protection(mut object: Value) -> Value {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         let is_protection =
@@ -57,7 +57,7 @@ fn headings(rules: &KindRules) -> Value {
     columns.map(|column| json!([column.name, column.kind, column.format, column.priority])).collect()
 }
 
-/// The row of an object that was made just now.
+/// The row of an object created just now.
 fn row(rules: &KindRules, mut object: Value) -> Value {
     object["metadata"]["name"] = "network".into();
     object["metadata"]["creationTimestamp"] = "2026-11-16T00:20:00Z".into();
@@ -65,7 +65,7 @@ fn row(rules: &KindRules, mut object: Value) -> Value {
     rules.cells(object.as_object().unwrap(), now).into()
 }
 
-/// Behind a first line Kubernetes shows how Go's values differ; nobody else can.
+/// Keeps the first line of errors: the others are a Go-specific diff.
 fn first_lines(mut errors: Value) -> Value {
     for error in errors.as_array_mut().into_iter().flatten() {
         *error = error.as_str().unwrap_or_default().lines().next().into();

@@ -1,11 +1,11 @@
-//! Claims of devices.
+//! ResourceClaims.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn a_claim_wants_one_device_unless_it_says_how_many() {
+fn a_claim_requests_one_device_by_default() {
     made(
         "ResourceClaim",
         vec![
@@ -330,9 +330,9 @@ fn constraints_and_configurations_refer_to_requests() {
 }
 
 #[test]
-fn what_is_claimed_is_fixed_and_the_status_is_written_apart() {
+fn the_spec_of_a_claim_is_immutable_and_its_status_a_subresource() {
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),
@@ -379,7 +379,7 @@ fn what_is_claimed_is_fixed_and_the_status_is_written_apart() {
         }))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),
@@ -396,7 +396,7 @@ fn what_is_claimed_is_fixed_and_the_status_is_written_apart() {
         ]))
     );
     assert_eq!(
-        write_part(
+        write_subresource(
             "ResourceClaim",
             "status",
             json!({"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "c"}}]}}}),

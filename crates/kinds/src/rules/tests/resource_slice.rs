@@ -1,10 +1,10 @@
-//! Slices of devices.
+//! ResourceSlices.
 
 use serde_json::json;
 
 use super::*;
 
-/// A slice with these fields in its spec beside those that it needs.
+/// A ResourceSlice with these fields added to its spec.
 fn slice(fields: Value) -> Value {
     let mut spec = json!({
         "driver": "d.example.com", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "nodeName": "n",
@@ -229,7 +229,7 @@ fn devices_are_refused_for_names_and_attributes() {
 }
 
 #[test]
-fn where_devices_are_is_fixed() {
+fn the_nodes_of_a_slice_are_immutable() {
     assert_eq!(
         update(
             "ResourceSlice",

@@ -1,11 +1,11 @@
-//! Runtime classes.
+//! RuntimeClasses.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn a_runtime_class_has_a_handler_costs_and_nodes() {
+fn a_runtime_class_has_handler_overhead_and_scheduling() {
     made(
         "RuntimeClass",
         vec![
@@ -30,7 +30,7 @@ fn a_runtime_class_has_a_handler_costs_and_nodes() {
 }
 
 #[test]
-fn runtime_classes_are_refused_for_handler_costs_and_nodes() {
+fn handler_overhead_and_scheduling_of_a_runtime_class_are_validated() {
     refused(
         "RuntimeClass",
         vec![
@@ -135,7 +135,7 @@ fn runtime_classes_are_refused_for_handler_costs_and_nodes() {
 }
 
 #[test]
-fn the_handler_is_fixed() {
+fn the_handler_is_immutable() {
     assert_eq!(
         update("RuntimeClass", json!({"handler": "h"}), json!({"handler": "other"})),
         Err(texts(["handler: Invalid value: \"other\": field is immutable"]))

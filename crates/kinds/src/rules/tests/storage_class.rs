@@ -1,10 +1,10 @@
-//! Storage classes.
+//! StorageClasses.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A class with these fields beside a provisioner.
+/// A class with a provisioner and these fields.
 fn class(fields: Value) -> Value {
     let mut body = json!({"provisioner": "example.com/p"});
     for (key, value) in fields.as_object().unwrap() {
@@ -104,7 +104,7 @@ fn allowed_topologies_are_distinct_and_have_values() {
 }
 
 #[test]
-fn what_volumes_depend_on_cannot_change() {
+fn most_fields_of_a_storage_class_are_immutable() {
     let old = || class(json!({"parameters": {"a": "b"}}));
     let changed = json!({
         "provisioner": "other", "parameters": {"x": "y"}, "reclaimPolicy": "Retain",

@@ -1,4 +1,4 @@
-//! The formats that texts of schemas may have, as far as Kubernetes 1.35 checks them.
+//! The `format` of strings, as far as Kubernetes 1.35 validates it.
 
 mod names;
 mod numbers;
@@ -14,7 +14,7 @@ use model::names::{is_dns1123_label, is_dns1123_subdomain};
 
 pub use uri::is_request_uri;
 
-/// A format of a text. One that nobody checks fits every text.
+/// A string format. An unknown format matches every text.
 pub struct Format {
     name: Box<str>,
     check: Option<fn(&str) -> bool>,
@@ -31,12 +31,12 @@ impl Format {
         &self.name
     }
 
-    /// Whether any text can fail to have it.
+    /// Whether the format is validated.
     pub fn is_checked(&self) -> bool {
         self.check.is_some()
     }
 
-    /// Whether a text has it.
+    /// Whether a text matches the format.
     pub fn fits(&self, text: &str) -> bool {
         self.check.is_none_or(|check| check(text))
     }
@@ -48,7 +48,7 @@ impl fmt::Debug for Format {
     }
 }
 
-/// Dashes in names do not matter.
+/// The validator of a format; dashes in names are ignored.
 fn check_of(name: &str) -> Option<fn(&str) -> bool> {
     Some(match name.replace('-', "").as_str() {
         "bsonobjectid" => |text| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Base64 with its padding, and something in it.
+/// Non-empty Base64 with padding.
 pub fn is_base64(text: &str) -> bool {
     let data = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
     !data.is_empty() && text.len().is_multiple_of(4) && data.bytes().all(is_digit)
 }
 
-/// Three or six hexadecimal digits, maybe behind a `#`.
+/// Three or six hexadecimal digits, with an optional `#`.
 pub fn is_hex_color(text: &str) -> bool {
     let digits = text.strip_prefix('#').unwrap_or(text);
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -29,7 +29,7 @@ pub fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_part))
 }
 
-/// An address of 6, 8 or 20 bytes with colons, dashes or dots.
+/// A MAC address of 6, 8 or 20 bytes with colons, dashes or dots.
 pub fn is_mac(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (separator, width) = match (bytes.get(2), bytes.get(4)) {
@@ -42,7 +42,7 @@ pub fn is_mac(text: &str) -> bool {
         && groups.iter().all(|group| group.len() == width && group.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// A name of a host: one label with at most one dash, behind its first character, or several that end in letters.
+/// A host name: one label with at most one dash, after its first character, or several labels that end in letters.
 pub fn is_hostname(text: &str) -> bool {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return false;
@@ -79,7 +79,7 @@ fn char_is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || (!c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4])))
 }
 
-/// An address of a mailbox, maybe behind a name: `Ann <ann@example.com>`.
+/// A mail address with an optional name: `Ann <ann@example.com>`.
 pub fn is_email(text: &str) -> bool {
     let text = text.trim_matches([' ', '\t']);
     let Some((name, address)) = text.strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) else {

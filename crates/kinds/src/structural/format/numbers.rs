@@ -1,6 +1,6 @@
-//! Formats of numbers with a form or a checksum.
+//! Formats of UUIDs and of numbers with a checksum.
 
-/// Hexadecimal digits in groups of 8, 4, 4, 4 and 12, with or without dashes; of this version.
+/// Hexadecimal digits in groups of 8, 4, 4, 4 and 12, with or without dashes, of the given version.
 pub fn is_uuid(text: &str, version: Option<char>) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let mut rest = text;
@@ -32,13 +32,13 @@ pub fn is_ssn(text: &str) -> bool {
     text.len() == 11 && text.bytes().enumerate().all(fits)
 }
 
-/// The digits of a book's number, without white space and dashes.
+/// The digits of an ISBN, without white space and dashes.
 fn book_digits(text: &str) -> Vec<u8> {
     let is_separator = |byte: &u8| matches!(byte, b'-' | b' ' | b'\t' | b'\n' | b'\x0c' | b'\r');
     text.bytes().filter(|byte| !is_separator(byte)).collect()
 }
 
-/// Ten digits with a sum that eleven divides; the last may be `X`, which counts ten.
+/// Ten digits with a checksum modulo eleven; the last may be `X` for ten.
 pub fn is_isbn10(text: &str) -> bool {
     let digits = book_digits(text);
     let value = |(at, byte): (usize, &u8)| match byte {
@@ -52,7 +52,7 @@ pub fn is_isbn10(text: &str) -> bool {
     digits.len() == 10 && values.map(sum).is_some_and(|sum: usize| sum.is_multiple_of(11))
 }
 
-/// Thirteen digits, of which the last makes the sum fit.
+/// Thirteen digits with a checksum.
 pub fn is_isbn13(text: &str) -> bool {
     let digits = book_digits(text);
     if digits.len() != 13 || !digits.iter().all(u8::is_ascii_digit) {
@@ -63,7 +63,7 @@ pub fn is_isbn13(text: &str) -> bool {
     weighted.sum::<usize>().is_multiple_of(10)
 }
 
-/// The digits of a known kind of card, with a valid checksum; anything may stand between them.
+/// The digits of a known card type with a valid checksum; other characters are ignored.
 pub fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     is_card_number(&digits) && has_luhn_sum(&digits)

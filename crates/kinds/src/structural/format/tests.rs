@@ -1,8 +1,8 @@
-//! Formats that Kubernetes checks, and what it says of values that do not fit.
+//! String formats, and Kubernetes' messages about values that do not match.
 
 use super::*;
 
-/// Formats, texts that have them, and texts that have not.
+/// Formats, matching texts, and texts that do not match.
 const CASES: &[(&str, &[&str], &[&str])] = &[
     ("bsonobjectid", &["507f1f77bcf86cd799439011"], &["507f1f77bcf86cd79943901", "x07f1f77bcf86cd799439011"]),
     (
@@ -74,7 +74,7 @@ const CASES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn texts_have_their_formats() {
+fn formats_match_valid_texts_only() {
     for (name, good, bad) in CASES {
         let format = Format::named(name);
         for text in *good {

@@ -15,7 +15,7 @@ pub fn is_date(text: &str) -> bool {
         && parts().is_some_and(|(year, month, day)| jiff::civil::Date::new(year, month, day).is_ok())
 }
 
-/// `2006-01-02T15:04:05.000Z`, in either case.
+/// `2006-01-02T15:04:05.000Z`, in upper or lower case.
 pub fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut parts = text.split('t');
@@ -33,7 +33,7 @@ fn is_time(time: &str) -> bool {
     is_clock && (is_zone(rest) || is_fraction_and_zone(rest))
 }
 
-/// Any character, digits, and a zone.
+/// Any character, digits, and a time zone.
 fn is_fraction_and_zone(text: &str) -> bool {
     let mut characters = text.chars();
     let has_point = characters.next().is_some_and(|c| c != '\n');
@@ -49,7 +49,7 @@ fn is_zone(zone: &str) -> bool {
         || (bytes.len() == 6 && b"+-".contains(&bytes[0]) && bytes[3] == b':' && digits(&[1, 2, 4, 5]))
 }
 
-/// Numbers with units such as `1h30m`, `22 ns`, `3 days`; at least one of them is enough.
+/// Numbers with units such as `1h30m`, `22 ns`, `3 days`; at least one.
 pub fn is_duration(text: &str) -> bool {
     if matches!(text, "0" | "+0" | "-0") {
         return true;

@@ -1,4 +1,4 @@
-//! Whether a text is an absolute URI or path, as Go's `ParseRequestURI` has it.
+//! Absolute URIs and paths, by the rules of Go's `ParseRequestURI`.
 
 /// A URL with a scheme, or a path that begins with a slash.
 pub fn is_request_uri(text: &str) -> bool {
@@ -22,7 +22,7 @@ pub fn is_request_uri(text: &str) -> bool {
     }
 }
 
-/// The scheme, which may be empty, and the rest; `None` if there is a colon with nothing before it.
+/// The scheme, which may be empty, and the rest; `None` for an empty scheme before a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
@@ -60,7 +60,7 @@ fn is_authority(authority: &str) -> bool {
     };
     let is_port = port.is_empty()
         || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    // In hosts only what is not ASCII may be escaped, but in zones of addresses.
+    // Hosts may escape only non-ASCII bytes, except in zones of addresses.
     let is_host = host.starts_with('[')
         || !host.contains('%')
         || host.split('%').skip(1).all(|part| {

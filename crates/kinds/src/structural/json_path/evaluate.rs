@@ -1,25 +1,25 @@
-//! What a path leads to in an object.
+//! Evaluates a JSONPath on an object.
 
 use std::cmp::Ordering;
 
 use model::error::display_number;
 use serde_json::{Map, Value};
 
-use super::{Filter, JsonPath, Slice, Step};
+use super::{Filter, JsonPath, Segment, Slice};
 
-/// How many values one step may lead to: a path of many `..` would lead to any number.
+/// The most values of one segment: a path of many `..` would find any number.
 const FOUND_MAX: usize = 10_000;
 
-/// A value that a path leads to.
+/// A value that a path selects.
 #[derive(Clone, Debug)]
-pub enum Found<'a> {
-    /// The object itself.
+pub enum Selected<'a> {
+    /// The root object.
     Root(&'a Map<String, Value>),
-    /// A value in it, or one that the path has itself.
+    /// A value in it, or a literal of the path.
     Value(&'a Value),
 }
 
-impl<'a> Found<'a> {
+impl<'a> Selected<'a> {
     fn object(&self) -> Option<&'a Map<String, Value>> {
         match self {
             Self::Root(object) => Some(object),
@@ -27,10 +27,10 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn children(&self) -> Vec<Found<'a>> {
+    fn children(&self) -> Vec<Selected<'a>> {
         match (self.object(), self) {
-            (Some(object), _) => object.values().map(Found::Value).collect(),
-            (None, Self::Value(Value::Array(list))) => list.iter().map(Found::Value).collect(),
+            (Some(object), _) => object.values().map(Selected::Value).collect(),
+            (None, Self::Value(Value::Array(list))) => list.iter().map(Selected::Value).collect(),
             _ => Vec::new(),
         }
     }
@@ -40,17 +40,17 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A path could not be followed, as when the items of a text are asked for.
+/// The path does not apply to a value, such as an index to a string.
 struct Stuck;
 
 impl JsonPath {
-    /// The first value that the path leads to.
-    pub fn first<'a>(&'a self, object: &'a Map<String, Value>) -> Option<Found<'a>> {
-        self.follow(vec![Found::Root(object)]).ok()?.into_iter().next()
+    /// The first value that the path selects.
+    pub fn first<'a>(&'a self, object: &'a Map<String, Value>) -> Option<Selected<'a>> {
+        self.follow(vec![Selected::Root(object)]).ok()?.into_iter().next()
     }
 
-    fn follow<'a>(&'a self, from: Vec<Found<'a>>) -> Result<Vec<Found<'a>>, Stuck> {
-        let step = |found: Vec<Found<'a>>, step: &'a Step| {
+    fn follow<'a>(&'a self, from: Vec<Selected<'a>>) -> Result<Vec<Selected<'a>>, Stuck> {
+        let step = |found: Vec<Selected<'a>>, step: &'a Segment| {
             let next = step.take(found)?;
             if next.len() > FOUND_MAX { Err(Stuck) } else { Ok(next) }
         };
@@ -58,14 +58,14 @@ impl JsonPath {
     }
 }
 
-impl Step {
-    fn take<'a>(&'a self, from: Vec<Found<'a>>) -> Result<Vec<Found<'a>>, Stuck> {
+impl Segment {
+    fn take<'a>(&'a self, from: Vec<Selected<'a>>) -> Result<Vec<Selected<'a>>, Stuck> {
         match self {
             Self::Field(name) => {
                 let fields = from.iter().filter_map(|value| value.object()?.get(&**name));
-                Ok(fields.map(Found::Value).collect())
+                Ok(fields.map(Selected::Value).collect())
             }
-            Self::Wildcard => Ok(from.iter().flat_map(Found::children).collect()),
+            Self::Wildcard => Ok(from.iter().flat_map(Selected::children).collect()),
             Self::Recursive => {
                 let mut all = Vec::new();
                 from.into_iter().try_for_each(|value| descend(value, &mut all))?;
@@ -74,8 +74,8 @@ impl Step {
             Self::Slice(slice) => {
                 let mut items = Vec::new();
                 for value in from.iter().filter(|value| !value.is_null()) {
-                    let Found::Value(Value::Array(list)) = value else { return Err(Stuck) };
-                    items.extend(slice.of(list)?.map(Found::Value));
+                    let Selected::Value(Value::Array(list)) = value else { return Err(Stuck) };
+                    items.extend(slice.of(list)?.map(Selected::Value));
                 }
                 Ok(items)
             }
@@ -89,23 +89,23 @@ impl Step {
             Self::Filter(filter) => {
                 let mut items = Vec::new();
                 for value in &from {
-                    let Found::Value(Value::Array(list)) = value else { return Err(Stuck) };
+                    let Selected::Value(Value::Array(list)) = value else { return Err(Stuck) };
                     for item in list {
                         if filter.holds(item)? {
-                            items.push(Found::Value(item));
+                            items.push(Selected::Value(item));
                         }
                     }
                 }
                 Ok(items)
             }
-            Self::Literal(value) => Ok(from.iter().map(|_| Found::Value(value)).collect()),
+            Self::Literal(value) => Ok(from.iter().map(|_| Selected::Value(value)).collect()),
             Self::Word => Err(Stuck),
         }
     }
 }
 
-/// Collects a value and everything in it that has something in it.
-fn descend<'a>(value: Found<'a>, all: &mut Vec<Found<'a>>) -> Result<(), Stuck> {
+/// Collects a value and all nested objects and lists.
+fn descend<'a>(value: Selected<'a>, all: &mut Vec<Selected<'a>>) -> Result<(), Stuck> {
     let children = value.children();
     if children.is_empty() {
         return Ok(());
@@ -140,20 +140,20 @@ impl Slice {
 
 impl Filter {
     fn holds(&self, item: &Value) -> Result<bool, Stuck> {
-        let left = self.left.follow(vec![Found::Value(item)]);
+        let left = self.left.follow(vec![Selected::Value(item)]);
         let Some((operator, right)) = &self.comparison else {
             return Ok(left.is_ok_and(|left| !left.is_empty()));
         };
-        let (left, right) = (left?, right.follow(vec![Found::Value(item)])?);
+        let (left, right) = (left?, right.follow(vec![Selected::Value(item)])?);
         match (left.as_slice(), right.as_slice()) {
             ([], _) | (_, []) => Ok(false),
-            ([Found::Value(left)], [Found::Value(right)]) => compare(left, operator, right),
+            ([Selected::Value(left)], [Selected::Value(right)]) => compare(left, operator, right),
             _ => Err(Stuck),
         }
     }
 }
 
-/// Values of the same type compare; of booleans it is known only whether they are the same.
+/// Compares values of the same type; booleans only for equality.
 fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Stuck> {
     let ordering = match (left, right) {
         (Value::String(left), Value::String(right)) => left.cmp(right),
@@ -177,14 +177,14 @@ fn compare(left: &Value, operator: &str, right: &Value) -> Result<bool, Stuck> {
     })
 }
 
-/// A value as text: texts as they are, lists and objects as JSON, a word for `null`.
-pub fn shown(found: &Found<'_>) -> String {
+/// A value as text: strings as they are, lists and objects as JSON, `<no value>` for `null`.
+pub fn shown(found: &Selected<'_>) -> String {
     let json = match found {
-        Found::Root(object) => serde_json::to_string(object).unwrap_or_default(),
-        Found::Value(Value::Null) => return "<no value>".to_owned(),
-        Found::Value(Value::String(text)) => return text.clone(),
-        Found::Value(Value::Number(number)) => return display_number(number),
-        Found::Value(value) => value.to_string(),
+        Selected::Root(object) => serde_json::to_string(object).unwrap_or_default(),
+        Selected::Value(Value::Null) => return "<no value>".to_owned(),
+        Selected::Value(Value::String(text)) => return text.clone(),
+        Selected::Value(Value::Number(number)) => return display_number(number),
+        Selected::Value(value) => value.to_string(),
     };
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

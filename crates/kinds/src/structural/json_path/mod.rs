@@ -1,58 +1,58 @@
-//! The JSONPath that printer columns and selectable fields use: fields, indexes, slices, unions, filters, `*` and `..`.
+//! The JSONPath of printer columns and selectable fields: fields, indexes, slices, unions, filters, `*` and `..`.
 
 mod evaluate;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::{Found, shown};
+pub use evaluate::{Selected, shown};
 
-/// A path, as a row of steps from the object inwards.
+/// A path as a list of segments from the root object.
 #[derive(Debug, Default, PartialEq)]
 pub struct JsonPath {
-    steps: Box<[Step]>,
+    steps: Box<[Segment]>,
 }
 
-/// Why a text is no path.
+/// The reason why a text is not a JSONPath.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct JsonPathError(String);
 
-/// One step of a path: from each value to others.
+/// A segment of a path: maps each value to others.
 #[derive(Debug, PartialEq)]
-enum Step {
-    /// What stands at a key.
+enum Segment {
+    /// The value of a key.
     Field(Box<str>),
-    /// Everything that is directly in it.
+    /// All direct children.
     Wildcard,
-    /// It and everything that is in it, at any depth.
+    /// The value and all its descendants.
     Recursive,
     /// Some items of a list.
     Slice(Slice),
-    /// What several paths lead to, one after another.
+    /// The values of several paths.
     Union(Box<[JsonPath]>),
-    /// The items of a list for which something holds.
+    /// The items of a list that match a condition.
     Filter(Box<Filter>),
-    /// A value that was written down.
+    /// A literal.
     Literal(serde_json::Value),
-    /// A word of the template language that has no place here.
+    /// An identifier of the template language, which is not supported here.
     Word,
 }
 
-/// Items of a list; negative positions count from its end.
+/// Items of a list; negative positions count from the end.
 #[derive(Debug, Default, PartialEq)]
 struct Slice {
     start: Option<i64>,
     end: Option<i64>,
-    /// Whether it is one item, so that `end` follows from `start`.
+    /// Whether it selects one item, so that `end` follows from `start`.
     single: bool,
     step: Option<i64>,
 }
 
-/// A condition about an item of a list.
+/// A condition on an item of a list.
 #[derive(Debug, PartialEq)]
 struct Filter {
     left: JsonPath,
-    /// `None`: the left side has to be there.
+    /// `None`: the left side must exist.
     comparison: Option<(Box<str>, JsonPath)>,
 }

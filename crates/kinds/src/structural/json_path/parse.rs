@@ -1,14 +1,14 @@
-//! From the text of a path to its steps.
+//! Parses a JSONPath.
 
 use serde_json::Value;
 
-use super::{Filter, JsonPath, JsonPathError, Slice, Step};
+use super::{Filter, JsonPath, JsonPathError, Segment, Slice};
 
-/// How deep unions and filters may stand in one another.
+/// The deepest nesting of unions and filters.
 const DEPTH_MAX: usize = 16;
 
 impl JsonPath {
-    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
+    /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     pub fn parse(text: &str) -> Result<Self, JsonPathError> {
         parse(text, 0)
     }
@@ -29,12 +29,12 @@ fn refuse<T>(problem: impl Into<String>) -> Result<T, JsonPathError> {
 
 struct Parser<'a> {
     rest: &'a str,
-    steps: Vec<Step>,
+    steps: Vec<Segment>,
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// Reads one step; false at the end.
+    /// Parses one segment; false at the end.
     fn step(&mut self) -> Result<bool, JsonPathError> {
         if let Some(rest) = self.rest.strip_prefix("[?(") {
             return self.filter(rest);
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// Takes the first `length` bytes.
+    /// Consumes the first `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
@@ -77,17 +77,17 @@ impl<'a> Parser<'a> {
         });
         let name = self.take(end.unwrap_or(self.rest.len()));
         self.steps.push(match name {
-            "*" => Step::Wildcard,
-            name => Step::Field(name.replace('\\', "").into()),
+            "*" => Segment::Wildcard,
+            name => Segment::Field(name.replace('\\', "").into()),
         });
     }
 
     fn recursive(&mut self, rest: &'a str) -> Result<bool, JsonPathError> {
-        if self.steps.last() == Some(&Step::Recursive) {
+        if self.steps.last() == Some(&Segment::Recursive) {
             return refuse("invalid multiple recursive descent");
         }
         self.rest = rest;
-        self.steps.push(Step::Recursive);
+        self.steps.push(Segment::Recursive);
         if rest.starts_with(is_alphanumeric) {
             self.field();
         }
@@ -97,9 +97,9 @@ impl<'a> Parser<'a> {
     fn word(&mut self) {
         let word = self.take(self.rest.find(is_terminator).unwrap_or(self.rest.len()));
         self.steps.push(match word {
-            "true" => Step::Literal(true.into()),
-            "false" => Step::Literal(false.into()),
-            _ => Step::Word,
+            "true" => Segment::Literal(true.into()),
+            "false" => Segment::Literal(false.into()),
+            _ => Segment::Word,
         });
     }
 
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
             (Err(_), Ok(float)) => Value::from(float),
             (Err(_), Err(_)) => return refuse(format!("cannot parse number {text}")),
         };
-        self.steps.push(Step::Literal(value));
+        self.steps.push(Segment::Literal(value));
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
             return refuse("unterminated quoted string");
         };
         let text = &self.take(end + 2)[1..=end];
-        self.steps.push(Step::Literal(unescaped(text).into()));
+        self.steps.push(Segment::Literal(unescaped(text).into()));
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
             let depth = self.depth + 1;
             let paths = inner.split(',').map(|part| parse(&format!("[{}]", part.trim_matches(' ')), depth));
             let paths: Vec<JsonPath> = paths.collect::<Result<_, _>>()?;
-            self.steps.push(Step::Union(paths.into()));
+            self.steps.push(Segment::Union(paths.into()));
             return Ok(());
         }
         let key = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
@@ -149,8 +149,9 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let slice = slice(if inner == "*" { ":" } else { inner });
-        self.steps
-            .push(Step::Slice(slice.ok_or_else(|| JsonPathError(format!("invalid array index {inner}")))?));
+        self.steps.push(Segment::Slice(
+            slice.ok_or_else(|| JsonPathError(format!("invalid array index {inner}")))?,
+        ));
         Ok(())
     }
 
@@ -173,12 +174,12 @@ impl<'a> Parser<'a> {
                 (parse(&text[..start], depth)?, Some((text[start..end].into(), right)))
             }
         };
-        self.steps.push(Step::Filter(Box::new(Filter { left, comparison })));
+        self.steps.push(Segment::Filter(Box::new(Filter { left, comparison })));
         Ok(true)
     }
 }
 
-/// Where the parenthesis is that closes a filter; one within quotes is not it.
+/// The position of the parenthesis that closes a filter; quoted ones are skipped.
 fn filter_end(text: &str) -> Option<usize> {
     let (mut quote, mut closed, mut previous) = (None, false, ' ');
     for (at, c) in text.char_indices() {
@@ -194,7 +195,7 @@ fn filter_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads `1`, `-1`, `1:3`, `::2` and the like.
+/// Parses `1`, `-1`, `1:3`, `::2` and the like.
 fn slice(text: &str) -> Option<Slice> {
     let mut parts = text.split(':');
     let mut number = || match parts.next() {
@@ -211,7 +212,7 @@ fn slice(text: &str) -> Option<Slice> {
     parts.next().is_none().then_some(Slice { start, end, single, step })
 }
 
-/// The text that stands for another one within quotes.
+/// Unescapes a quoted text.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();

@@ -1,4 +1,4 @@
-//! Paths, and what they find.
+//! Parsing and evaluation of paths.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn first(path: &str, object: &Value) -> Option<String> {
 }
 
 #[test]
-fn paths_lead_to_values() {
+fn paths_select_values() {
     let object = json!({
         "spec": {"replicas": 3, "ratio": 1e6, "on": true, "a.b": "dotted", "map": {"x": {"y": "<1>"}}, "nothing": null},
         "status": {"conditions": [
@@ -66,7 +66,7 @@ fn bad_paths_are_refused() {
 }
 
 #[test]
-fn no_path_costs_without_bound() {
+fn the_cost_of_a_path_is_bounded() {
     let mut value = json!({"a": 1});
     for _ in 0..100 {
         value = json!({"a": value, "b": [1, 2, 3]});

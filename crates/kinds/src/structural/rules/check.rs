@@ -1,22 +1,22 @@
-//! What is wrong with the rules of a definition, in the words of Kubernetes.
+//! Validates the rules of a CRD, with Kubernetes' messages.
 
 use model::error::FieldError;
 
 use super::{
     Rule,
-    compile::{Scope, has_rules, uses_old_self},
+    compile::{RuleEnvironment, has_rules, uses_old_self},
     declare::{SELF_TYPE, Typed, declare},
     form,
 };
 use crate::structural::node::{ListType, Node, Values};
 
-/// What an expression may cost by the estimate.
+/// The limit of an expression's estimated cost.
 const EXPRESSION_LIMIT: u64 = 10_000_000;
-/// What all expressions of a schema may cost by the estimate.
+/// The limit of the estimated cost of all expressions of a schema.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
-/// What is wrong with the rules of a schema. `path` is that of the schema; places at which, or below which, something is
-/// wrong already are left out. Where the schema as a whole is not sound, expressions are not compiled.
+/// The errors of the rules of a schema at `path`. Nodes at or below a known error are skipped. Expressions are not
+/// compiled if the schema as a whole is invalid.
 pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> Vec<FieldError> {
     if !has_rules(root) {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> 
         total: 0,
         expensive: Vec::new(),
     };
-    let place = Place {
+    let place = CheckedNode {
         node: root,
         path: path.to_owned(),
         cardinality: Some(1),
@@ -42,21 +42,21 @@ pub fn check(root: &Node, path: &str, errors: &[FieldError], compiles: bool) -> 
     checker.form.into_iter().chain(checker.errors).collect()
 }
 
-/// A place of a schema.
-struct Place<'n> {
+/// A schema node during the check.
+struct CheckedNode<'n> {
     node: &'n Node,
     path: String,
-    /// How often values of it can stand in an object, where the schema limits that.
+    /// The most values of it in an object, if the schema limits them.
     cardinality: Option<u64>,
     is_resource: bool,
-    /// The place above it below which nobody knows which value was which.
+    /// The list above it whose items have no keys, so that old and new values cannot be correlated.
     uncorrelatable: Option<String>,
 }
 
-impl<'n> Place<'n> {
-    fn below(&self, node: &'n Node, step: &str, uncorrelatable: Option<String>) -> Place<'n> {
+impl<'n> CheckedNode<'n> {
+    fn below(&self, node: &'n Node, step: &str, uncorrelatable: Option<String>) -> CheckedNode<'n> {
         let cardinality = self.cardinality.zip(max_elements(self.node));
-        Place {
+        CheckedNode {
             node,
             path: format!("{}.{step}", self.path),
             cardinality: cardinality.map(|(outer, inner)| outer.saturating_mul(inner)),
@@ -66,9 +66,9 @@ impl<'n> Place<'n> {
     }
 }
 
-/// How many values stand directly below one of a place, where the schema limits that.
+/// The most direct children of a value, if the schema limits them.
 fn max_elements(node: &Node) -> Option<u64> {
-    use crate::structural::node::Kind::{Array, Object};
+    use crate::structural::node::ValueType::{Array, Object};
     let limit = |of: Option<i64>| of.map(|limit| limit.max(0).unsigned_abs());
     match node.kind {
         Some(Array) => limit(node.checks.as_deref()?.max_items),
@@ -80,21 +80,21 @@ fn max_elements(node: &Node) -> Option<u64> {
 }
 
 struct Checker {
-    /// Whether expressions are looked at.
+    /// Whether expressions are compiled.
     compiles: bool,
-    /// Where something is wrong with the schema or with the form of its rules.
+    /// The paths with errors of the schema or of the form of its rules.
     known: Vec<String>,
-    /// What is wrong with the form of rules.
+    /// The errors of the form of rules.
     form: Vec<FieldError>,
-    /// What is wrong with their expressions.
+    /// The errors of expressions.
     errors: Vec<FieldError>,
     total: u64,
-    /// The most expensive expressions, the first first.
+    /// The most expensive expressions, most expensive first.
     expensive: Vec<(String, u64)>,
 }
 
 impl Checker {
-    fn place(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn place(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         if !has_rules(place.node) {
             return;
         }
@@ -115,14 +115,14 @@ impl Checker {
         self.rules(place, typed);
     }
 
-    fn child(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn child(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         match typed {
             Some(_) => self.place(place, typed),
             None => self.place(place, declare(place.node, place.is_resource, SELF_TYPE).as_ref()),
         }
     }
 
-    fn rules(&mut self, place: &Place<'_>, typed: Option<&Typed>) {
+    fn rules(&mut self, place: &CheckedNode<'_>, typed: Option<&Typed>) {
         let rules = place.node.checks.as_deref().map_or(&[][..], |checks| &checks.rules);
         if rules.is_empty() {
             return;
@@ -144,21 +144,28 @@ impl Checker {
             ));
             return;
         };
-        let scope = Scope::new(typed);
+        let environment = RuleEnvironment::new(typed);
         for (index, rule) in rules.iter().enumerate() {
-            self.rule(place, rule, &format!("{path}[{index}]"), typed, &scope);
+            self.rule(place, rule, &format!("{path}[{index}]"), typed, &environment);
         }
     }
 
-    fn rule(&mut self, place: &Place<'_>, rule: &Rule, path: &str, typed: &Typed, scope: &Scope) {
-        let checked = scope.rule(rule);
+    fn rule(
+        &mut self,
+        place: &CheckedNode<'_>,
+        rule: &Rule,
+        path: &str,
+        typed: &Typed,
+        environment: &RuleEnvironment,
+    ) {
+        let checked = environment.rule(rule);
         let times = place.cardinality.unwrap_or_else(|| typed.cardinality());
         let cost = checked.as_ref().map_or(0, |checked| checked.max_cost.saturating_mul(times));
         let rule_path = format!("{path}.rule");
         self.cost("estimated rule cost", &rule_path, cost);
         let uses_old_self = match &checked {
             Ok(checked) => {
-                self.message(rule, &format!("{path}.messageExpression"), scope);
+                self.message(rule, &format!("{path}.messageExpression"), environment);
                 uses_old_self(&checked.program)
             }
             Err(problem) => {
@@ -181,15 +188,15 @@ impl Checker {
         }
     }
 
-    fn message(&mut self, rule: &Rule, path: &str, scope: &Scope) {
-        match scope.message(rule) {
+    fn message(&mut self, rule: &Rule, path: &str, environment: &RuleEnvironment) {
+        match environment.message(rule) {
             Ok(None) => {}
             Ok(Some(checked)) => self.cost("estimated messageExpression cost", path, checked.max_cost),
             Err(problem) => self.errors.push(FieldError::invalid_shown(path, &rule.as_value(), &problem)),
         }
     }
 
-    /// Counts what an expression may cost, and says so if that is too much for one.
+    /// Adds the estimated cost of an expression, and an error if it exceeds the limit.
     fn cost(&mut self, name: &str, path: &str, cost: u64) {
         const SHOWN: usize = 4;
         if cost > EXPRESSION_LIMIT {
@@ -217,7 +224,7 @@ impl Checker {
     }
 }
 
-/// Whether a field stands at a place or below.
+/// Whether a field is at a path or below it.
 fn is_below(field: &str, place: &str) -> bool {
     field.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -1,4 +1,4 @@
-//! From the rules of a schema to programs.
+//! Compiles the rules of a schema.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,41 +13,41 @@ use crate::structural::{
     node::{Node, Values},
 };
 
-/// What a rule may cost in one run.
+/// The cost limit of one evaluation of a rule.
 pub(super) const CALL_LIMIT: u64 = 1_000_000;
 
-/// The variable of the value that a rule is about.
+/// The variable of the validated value.
 const SELF: &str = "self";
 /// The variable of the same value before an update.
 const OLD_SELF: &str = "oldSelf";
 
-/// What expressions of Kubernetes have beside their variables. It never changes.
+/// Kubernetes' CEL environment without variables.
 pub(crate) static ENVIRONMENT: LazyLock<Env> =
     LazyLock::new(|| Env::new(cel::library::kubernetes::libraries()));
 
-/// The rules of a schema, compiled.
+/// The compiled rules of a schema.
 #[derive(Debug)]
 pub struct Rules {
-    pub(super) root: Place,
+    pub(super) root: RuleNode,
 }
 
-/// A place of a schema at which, or below which, there are rules.
+/// A schema node with rules at or below it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RuleNode {
     pub rules: Box<[Compiled]>,
     pub declared: Arc<Declared>,
-    pub fields: Box<[(Box<str>, Place)]>,
-    pub values: Option<Box<Place>>,
-    pub items: Option<Box<Place>>,
+    pub fields: Box<[(Box<str>, RuleNode)]>,
+    pub values: Option<Box<RuleNode>>,
+    pub items: Option<Box<RuleNode>>,
 }
 
-/// A rule that runs.
+/// A compiled rule.
 pub(super) struct Compiled {
     pub source: Rule,
     pub program: Result<Program, String>,
     pub uses_old_self: bool,
     pub message: Option<Program>,
-    /// The field in the error, below the place of the rule.
+    /// The `fieldPath` of the rule, relative to its node.
     pub field_path: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Rules {
-    /// Compiles the rules of a schema; nothing if it has none. What does not compile fails when it is run: a definition
+    /// Compiles the rules of a schema; `None` if it has none. A rule that does not compile fails at evaluation: a CRD
     /// with such a rule was refused.
     pub fn compile(root: &Node) -> Option<Self> {
         if !has_rules(root) {
@@ -73,7 +73,7 @@ fn rules_of(node: &Node) -> &[Rule] {
     node.checks.as_deref().map_or(&[], |checks| &checks.rules)
 }
 
-/// Whether there is a rule at a place of a schema or below.
+/// Whether a schema node or one below it has rules.
 pub(super) fn has_rules(node: &Node) -> bool {
     !rules_of(node).is_empty()
         || node.fields.iter().any(|(_, field)| has_rules(field))
@@ -81,12 +81,12 @@ pub(super) fn has_rules(node: &Node) -> bool {
         || matches!(&node.values, Values::Of(values) if has_rules(values))
 }
 
-fn place(node: &Node, typed: &Typed) -> Option<Place> {
-    let scope = Scope::new(typed);
+fn place(node: &Node, typed: &Typed) -> Option<RuleNode> {
+    let environment = RuleEnvironment::new(typed);
     let rules: Box<[Compiled]> = rules_of(node)
         .iter()
         .filter(|rule| !rule.rule.trim().is_empty())
-        .map(|rule| scope.compiled(rule, node))
+        .map(|rule| environment.compiled(rule, node))
         .collect();
     let fields: Box<[_]> =
         node.fields.iter().filter_map(|(name, field)| field_place(name, field, typed)).collect();
@@ -101,36 +101,36 @@ fn place(node: &Node, typed: &Typed) -> Option<Place> {
     });
     let is_empty = rules.is_empty() && fields.is_empty() && items.is_none() && values.is_none();
     let declared = Arc::clone(&typed.declared);
-    (!is_empty).then_some(Place { rules, declared, fields, values, items })
+    (!is_empty).then_some(RuleNode { rules, declared, fields, values, items })
 }
 
-fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, Place)> {
+fn field_place(name: &str, field: &Node, typed: &Typed) -> Option<(Box<str>, RuleNode)> {
     if !has_rules(field) {
         return None;
     }
     let place = match typed.fields.get(name) {
         Some(typed) => place(field, typed),
-        // A field that expressions cannot name may have rules of its own.
+        // A field that expressions cannot name may still have rules.
         None => place(field, &declare(field, field.embedded, SELF_TYPE)?),
     };
     Some((name.into(), place?))
 }
 
-/// What the rules of one place can use.
-pub(super) struct Scope {
+/// The environment of the rules of one node.
+pub(super) struct RuleEnvironment {
     env: Env,
     optional_env: Env,
-    /// The name of the type of the value, which is that of its place in the object.
+    /// The type name of the value, which is derived from its path in the object.
     type_name: Box<str>,
 }
 
-/// What came of an expression.
+/// A compiled expression with its estimated cost.
 pub(super) struct Checked {
     pub program: Program,
     pub max_cost: u64,
 }
 
-impl Scope {
+impl RuleEnvironment {
     pub fn new(typed: &Typed) -> Self {
         let env = ENVIRONMENT.clone().declared(SELF, Arc::clone(&typed.declared));
         let optional_env = env.clone().variable(OLD_SELF, Type::optional(typed.declared.ty.clone()));
@@ -142,7 +142,7 @@ impl Scope {
         if rule.optional_old_self == Some(true) { &self.optional_env } else { &self.env }
     }
 
-    /// The program of a rule, or what is wrong with it.
+    /// Compiles a rule; the error is Kubernetes' message.
     pub fn rule(&self, rule: &Rule) -> Result<Checked, String> {
         let program = self.env(rule).compile(&rule.rule).map_err(|error| self.refusal(&error, ""))?;
         match program.ty() {
@@ -151,7 +151,7 @@ impl Scope {
         }
     }
 
-    /// The program of the expression for what a rule says, or what is wrong with it.
+    /// Compiles the `messageExpression` of a rule; the error is Kubernetes' message.
     pub fn message(&self, rule: &Rule) -> Result<Option<Checked>, String> {
         if rule.message_expression.is_empty() {
             return Ok(None);
@@ -164,7 +164,7 @@ impl Scope {
         }
     }
 
-    /// What is wrong with an expression. Names of types begin at the value that the rule is about.
+    /// The message of a compile error. Type names are relative to the value of the rule.
     fn refusal(&self, error: &CompileError, of: &str) -> String {
         let problem = match error {
             CompileError::Issues(issues) => format!("{of}compilation failed: {issues}"),
@@ -187,7 +187,7 @@ impl Scope {
     }
 }
 
-/// Whether a rule looks at the value as it was.
+/// Whether a rule uses `oldSelf`.
 pub(super) fn uses_old_self(program: &Program) -> bool {
     program.uses(OLD_SELF)
 }

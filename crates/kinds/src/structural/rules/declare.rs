@@ -1,4 +1,4 @@
-//! What expressions know of values that a schema describes: types, and how large they may be.
+//! CEL types and size limits of values, derived from their schemas.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,27 +8,27 @@ use super::escape::escape;
 use crate::structural::{
     checks::Checks,
     format::Format,
-    node::{Kind, ListType, Node, Values},
+    node::{ListType, Node, ValueType, Values},
 };
 
-/// What the type of the value that a rule is about is called.
+/// The type name of a rule's value.
 pub(super) const SELF_TYPE: &str = "selfType";
 
-/// No request is larger, and so no value.
+/// The largest request, which limits every value.
 const MAX_REQUEST_BYTES: i64 = 3 << 20;
 /// The longest text that a request can hold, without its quotes.
 const MAX_TEXT: i64 = MAX_REQUEST_BYTES - 2;
 
-/// A schema as expressions see it.
+/// A schema as a CEL type.
 pub(super) struct Typed {
-    /// What the type is called, or would be if it were that of an object.
+    /// The name of the type, or of the object type at this path.
     pub name: Box<str>,
     pub declared: Arc<Declared>,
-    /// How many bytes of JSON a value has at least.
+    /// The smallest size of a value in bytes of JSON.
     pub min_size: i64,
-    /// The fields of an object by their names in JSON; those that no expression can name are not here.
+    /// The fields of an object by their JSON names, without those that expressions cannot name.
     pub fields: BTreeMap<Box<str>, Typed>,
-    /// Of a list: its items. Of a map: its values.
+    /// The items of a list or the values of a map.
     pub item: Option<Box<Typed>>,
 }
 
@@ -37,21 +37,21 @@ impl Typed {
         Self { name: "".into(), declared: Arc::new(declared), min_size, fields: BTreeMap::new(), item: None }
     }
 
-    /// How often a value can stand in a request at most.
+    /// The most values of this type in a request.
     pub fn cardinality(&self) -> u64 {
-        // A comma stands between two of them.
+        // With a comma between two of them.
         (MAX_REQUEST_BYTES / (self.min_size + 1)).unsigned_abs()
     }
 }
 
-/// The type of a value, or nothing if expressions cannot see it. `is_resource` says that it has kind, version and
-/// metadata; `name` is what an object's type is called.
+/// The type of a value; `None` if expressions cannot see it. `is_resource` adds kind, version and metadata; `name`
+/// names an object's type.
 pub(super) fn declare(node: &Node, is_resource: bool, name: &str) -> Option<Typed> {
     let typed = declare_unnamed(node, is_resource, name)?;
     Some(Typed { name: name.into(), ..typed })
 }
 
-/// The type of the objects of a schema, under a name.
+/// The named type of the objects of a schema.
 pub(crate) fn declared_type(root: &Node, name: &str) -> Option<Type> {
     declare(root, true, name).map(|typed| typed.declared.ty.clone())
 }
@@ -62,19 +62,19 @@ fn declare_unnamed(node: &Node, is_resource: bool, name: &str) -> Option<Typed> 
         return Some(Typed::leaf(Declared::sized(Type::Dyn, max.unsigned_abs()), 1));
     }
     match node.kind? {
-        Kind::Boolean => Some(Typed::leaf(Declared::scalar(Type::Bool), 4)),
-        Kind::Number => Some(Typed::leaf(Declared::scalar(Type::Double), 1)),
-        Kind::Integer => Some(Typed::leaf(Declared::scalar(Type::Int), 1)),
-        Kind::String => Some(text(node)),
-        Kind::Array => list(node, name),
-        Kind::Object => match &node.values {
+        ValueType::Boolean => Some(Typed::leaf(Declared::scalar(Type::Bool), 4)),
+        ValueType::Number => Some(Typed::leaf(Declared::scalar(Type::Double), 1)),
+        ValueType::Integer => Some(Typed::leaf(Declared::scalar(Type::Int), 1)),
+        ValueType::String => Some(text(node)),
+        ValueType::Array => list(node, name),
+        ValueType::Object => match &node.values {
             Values::Of(values) => map(node, values, name),
             _ => Some(object(node, is_resource, name)),
         },
     }
 }
 
-/// A limit that the schema sets, which is never under zero.
+/// A limit of the schema, at least zero.
 fn limit(node: &Node, of: impl Fn(&Checks) -> Option<i64>) -> Option<i64> {
     node.checks.as_deref().and_then(of).map(|limit| limit.clamp(0, i64::MAX / 4))
 }
@@ -96,7 +96,7 @@ fn text(node: &Node) -> Typed {
     Typed::leaf(Declared::sized(ty, max.unsigned_abs()), min_size)
 }
 
-/// The length of the longest text that an enumeration allows.
+/// The length of the longest enum value.
 fn longest_value(node: &Node) -> Option<i64> {
     let values = &node.checks.as_deref()?.values;
     let lengths = values.iter().map(|value| value.as_str().map_or(0, str::len));
@@ -140,22 +140,23 @@ fn object(node: &Node, is_resource: bool, name: &str) -> Typed {
         object.add(field, of, is_required(field));
     }
     if has_own {
-        let text = || Node { kind: Some(Kind::String), ..Node::default() };
+        let text = || Node { kind: Some(ValueType::String), ..Node::default() };
         for field in ["apiVersion", "kind"] {
             object.add(field, &text(), is_required(field));
         }
         let fields = ["generateName", "name"].map(|name| (name.into(), text()));
-        let metadata = Node { kind: Some(Kind::Object), fields: fields.into(), ..Node::default() };
+        let metadata = Node { kind: Some(ValueType::Object), fields: fields.into(), ..Node::default() };
         object.add("metadata", &metadata, is_required("metadata"));
     }
     let ty = ObjectType { name: name.into(), fields: object.fields };
     Typed { fields: object.typed, ..Typed::leaf(Declared::object(ty, 0), object.min_size) }
 }
 
-/// Whether the schema of a resource itself says what expressions may see of kind, version and metadata.
+/// Whether the schema of a resource specifies kind, version or metadata itself.
 fn has_resource_fields(node: &Node) -> bool {
-    let is_text = |node: &Node, name| node.field(name).is_some_and(|field| field.kind == Some(Kind::String));
-    let metadata = node.field("metadata").filter(|metadata| metadata.kind == Some(Kind::Object));
+    let is_text =
+        |node: &Node, name| node.field(name).is_some_and(|field| field.kind == Some(ValueType::String));
+    let metadata = node.field("metadata").filter(|metadata| metadata.kind == Some(ValueType::Object));
     is_text(node, "kind")
         && is_text(node, "apiVersion")
         && metadata.is_some_and(|metadata| is_text(metadata, "name") && is_text(metadata, "generateName"))

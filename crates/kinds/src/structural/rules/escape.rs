@@ -1,10 +1,10 @@
-//! Names of fields as expressions write them.
+//! Escapes field names for CEL.
 
 use std::borrow::Cow;
 
 use cel::syntax::is_word;
 
-/// The name of a field as expressions write it, or nothing if they cannot.
+/// The escaped name of a field; `None` if CEL cannot name it.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -28,7 +28,7 @@ mod tests {
     use super::escape;
 
     #[test]
-    fn names_that_are_no_words_of_the_language_are_escaped() {
+    fn field_names_that_are_not_identifiers_are_escaped() {
         for (name, escaped) in [
             ("a", Some("a")),
             ("a_b", Some("a_b")),

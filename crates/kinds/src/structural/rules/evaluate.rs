@@ -1,29 +1,29 @@
-//! Rules run over an object.
+//! Evaluates rules on an object.
 
 use cel::{Declared, Outcome, Type, Value as CelValue};
 use model::error::{FieldError, FieldErrorKind, Path};
 use serde_json::{Map, Value};
 
-use super::compile::{CALL_LIMIT, Compiled, Place, Rules};
+use super::compile::{CALL_LIMIT, Compiled, RuleNode, Rules};
 use crate::structural::{
-    node::{Kind, Node, Values},
+    node::{Node, ValueType, Values},
     validate::{Old, OldValue},
 };
 
-/// What all rules may cost for one object.
+/// The cost limit of all rules for one object.
 const BUDGET: u64 = 10_000_000;
-/// The longest text that an expression may give as a message.
+/// The longest message of an expression, in bytes.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
-/// What is said where the rules have cost too much.
+/// Kubernetes' message for an exceeded cost limit.
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What is said of an object.
+/// The result of a validation.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// What is wrong.
+    /// The errors.
     pub errors: Vec<FieldError>,
-    /// What was wrong already and has not changed: it is only said.
+    /// Ratcheted errors: they existed before and their values are unchanged.
     pub warnings: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl From<Vec<FieldError>> for Verdict {
 }
 
 impl Rules {
-    /// Runs the rules over an object with its schema; on update, `old` is the object as it is.
+    /// Evaluates the rules on an object with its schema; on update, `old` is the stored object.
     pub fn validate(
         &self,
         root: &Node,
@@ -44,24 +44,31 @@ impl Rules {
         let mut run = Run { budget: BUDGET, verdict: Verdict::default() };
         let pair = old.map(|object| Pair::Root { new, old: Old { object, node: root } });
         let ratchet = Ratchet { current: pair, nearest: None };
-        // Once the budget is spent nothing more is to be done, and that has been said.
-        let _ = run.place(&self.root, root, &Path::OBJECT, (Given::Root(new), old.map(Given::Root)), ratchet);
+        // `Stop` only ends the walk: the exhausted budget has been reported.
+        let _ = run.place(
+            &self.root,
+            root,
+            &Path::OBJECT,
+            RuleValue::Root(new),
+            old.map(RuleValue::Root),
+            ratchet,
+        );
         run.verdict
     }
 }
 
-/// A value: the object itself, or a part of it.
+/// A value: the root object or a nested value.
 #[derive(Clone, Copy)]
-enum Given<'a> {
+enum RuleValue<'a> {
     Root(&'a Map<String, Value>),
-    Part(&'a Value),
+    Nested(&'a Value),
 }
 
-impl<'a> Given<'a> {
+impl<'a> RuleValue<'a> {
     fn object(self) -> Option<&'a Map<String, Value>> {
         match self {
             Self::Root(object) => Some(object),
-            Self::Part(value) => value.as_object(),
+            Self::Nested(value) => value.as_object(),
         }
     }
 
@@ -71,52 +78,52 @@ impl<'a> Given<'a> {
                 Ok(CelValue::Map(cel::Map::Object { entries, object }))
             }
             (Self::Root(_), _) => Err(cel::Error::no_such_overload()),
-            (Self::Part(value), _) => CelValue::from_json(value, declared),
+            (Self::Nested(value), _) => CelValue::from_json(value, declared),
         }
     }
 }
 
-/// Nothing more is run.
+/// The budget is exhausted: no further rule runs.
 struct Stop;
 
-type Step = Result<(), Stop>;
+type Walk = Result<(), Stop>;
 
-/// A value, and what it was.
+/// A value and its old value.
 #[derive(Clone, Copy)]
 enum Pair<'a> {
     Root { new: &'a Map<String, Value>, old: Old<'a> },
-    Part { new: &'a Value, old: OldValue<'a> },
+    Nested { new: &'a Value, old: OldValue<'a> },
 }
 
 impl<'a> Pair<'a> {
     fn is_unchanged(self) -> bool {
         match self {
             Self::Root { new, old } => old.equals(new),
-            Self::Part { new, old } => old.equals(new),
+            Self::Nested { new, old } => old.equals(new),
         }
     }
 
     fn key(self, key: &str, new: &'a Value) -> Option<Self> {
         let old = match self {
             Self::Root { old, .. } => old.key(key),
-            Self::Part { old, .. } => old.object()?.key(key),
+            Self::Nested { old, .. } => old.object()?.key(key),
         };
-        old.map(|old| Self::Part { new, old })
+        old.map(|old| Self::Nested { new, old })
     }
 
     fn item(self, new: &'a Value) -> Option<Self> {
         match self {
             Self::Root { .. } => None,
-            Self::Part { old, .. } => old.items()?.of(new).map(|old| Self::Part { new, old }),
+            Self::Nested { old, .. } => old.items()?.of(new).map(|old| Self::Nested { new, old }),
         }
     }
 }
 
-/// Which old value an unchanged one would be compared with.
+/// The old value that decides whether an error is ratcheted.
 #[derive(Clone, Copy)]
 struct Ratchet<'a> {
     current: Option<Pair<'a>>,
-    /// The nearest place above that had an old value.
+    /// The nearest ancestor with an old value.
     nearest: Option<Pair<'a>>,
 }
 
@@ -147,83 +154,85 @@ struct Run {
 impl Run {
     fn place<'a>(
         &mut self,
-        place: &'a Place,
+        place: &'a RuleNode,
         node: &'a Node,
         at: &Path<'_>,
-        (new, old): (Given<'a>, Option<Given<'a>>),
+        new: RuleValue<'a>,
+        old: Option<RuleValue<'a>>,
         ratchet: Ratchet<'a>,
-    ) -> Step {
-        if matches!(new, Given::Part(Value::Null)) {
+    ) -> Walk {
+        if matches!(new, RuleValue::Nested(Value::Null)) {
             return Ok(());
         }
-        let old = old.filter(|old| !matches!(old, Given::Part(Value::Null)));
+        let old = old.filter(|old| !matches!(old, RuleValue::Nested(Value::Null)));
         if !place.rules.is_empty() {
-            self.rules(place, node, at, (new, old), ratchet)?;
+            self.rules(place, node, at, new, old, ratchet)?;
         }
         if let Some(object) = new.object() {
-            return self.object(place, node, at, (object, old.and_then(Given::object)), ratchet);
+            return self.object(place, node, at, object, old.and_then(RuleValue::object), ratchet);
         }
         match (new, old) {
-            (Given::Part(Value::Array(list)), Some(Given::Part(old))) => {
-                self.list(place, node, at, (list, Some(old)), ratchet)
+            (RuleValue::Nested(Value::Array(list)), Some(RuleValue::Nested(old))) => {
+                self.list(place, node, at, list, Some(old), ratchet)
             }
-            (Given::Part(Value::Array(list)), _) => self.list(place, node, at, (list, None), ratchet),
+            (RuleValue::Nested(Value::Array(list)), _) => self.list(place, node, at, list, None, ratchet),
             _ => Ok(()),
         }
     }
 
     fn list<'a>(
         &mut self,
-        place: &'a Place,
+        place: &'a RuleNode,
         node: &'a Node,
         at: &Path<'_>,
-        (list, old): (&'a [Value], Option<&'a Value>),
+        list: &'a [Value],
+        old: Option<&'a Value>,
         ratchet: Ratchet<'a>,
-    ) -> Step {
+    ) -> Walk {
         let (Some(below), Some(items)) = (place.items.as_deref(), node.items.as_deref()) else {
             return Ok(());
         };
         let old_items = old.and_then(|value| OldValue { value, node }.items());
         for (index, item) in list.iter().enumerate() {
-            let old = old_items.as_ref().and_then(|old| old.of(item)).map(|old| Given::Part(old.value));
-            let given = (Given::Part(item), old);
-            self.place(below, items, &at.at(index), given, ratchet.item(item))?;
+            let old = old_items.as_ref().and_then(|old| old.of(item)).map(|old| RuleValue::Nested(old.value));
+            self.place(below, items, &at.at(index), RuleValue::Nested(item), old, ratchet.item(item))?;
         }
         Ok(())
     }
 
     fn object<'a>(
         &mut self,
-        place: &'a Place,
+        place: &'a RuleNode,
         node: &'a Node,
         at: &Path<'_>,
-        (object, old): (&'a Map<String, Value>, Option<&'a Map<String, Value>>),
+        object: &'a Map<String, Value>,
+        old: Option<&'a Map<String, Value>>,
         ratchet: Ratchet<'a>,
-    ) -> Step {
-        let given =
-            |key: &str, value| (Given::Part(value), old.and_then(|old| old.get(key)).map(Given::Part));
+    ) -> Walk {
+        let old = |key: &str| old.and_then(|old| old.get(key)).map(RuleValue::Nested);
         if let (Some(below), Values::Of(values)) = (place.values.as_deref(), &node.values) {
             for (key, value) in object {
                 let at = at.key(key);
-                self.place(below, values, &at, given(key, value), ratchet.key(key, value))?;
+                self.place(below, values, &at, RuleValue::Nested(value), old(key), ratchet.key(key, value))?;
             }
         }
         for (name, below) in &place.fields {
             let (Some(value), Some(field)) = (object.get(&**name), node.field(name)) else { continue };
             let at = at.field(name);
-            self.place(below, field, &at, given(name, value), ratchet.key(name, value))?;
+            self.place(below, field, &at, RuleValue::Nested(value), old(name), ratchet.key(name, value))?;
         }
         Ok(())
     }
 
     fn rules<'a>(
         &mut self,
-        place: &'a Place,
+        place: &'a RuleNode,
         node: &Node,
         at: &Path<'_>,
-        (new, old): (Given<'a>, Option<Given<'a>>),
+        new: RuleValue<'a>,
+        old: Option<RuleValue<'a>>,
         ratchet: Ratchet<'a>,
-    ) -> Step {
+    ) -> Walk {
         let here = Here { at, kind: node.kind, value: new, ratchet };
         if self.budget == 0 {
             return self.stop(&here, OUT_OF_BUDGET.to_owned());
@@ -243,14 +252,14 @@ impl Run {
                 }
             };
             if !self.passes(rule, &bindings(new, old, is_optional), &here)? {
-                // Messages never see the old value as one that may be missing.
+                // `oldSelf` is never optional in message expressions.
                 self.broken(rule, &bindings(new, old, false), &here)?;
             }
         }
         Ok(())
     }
 
-    /// Whether a rule holds; what is in the way of knowing that is an error.
+    /// Whether a rule holds; an evaluation error is reported and counts as passed.
     fn passes(
         &mut self,
         rule: &Compiled,
@@ -291,8 +300,8 @@ impl Run {
         Ok(true)
     }
 
-    /// A rule does not hold: says so in its words.
-    fn broken(&mut self, rule: &Compiled, bindings: &[(&str, CelValue<'_>)], here: &Here<'_, '_>) -> Step {
+    /// Reports a rule that does not hold, with its message.
+    fn broken(&mut self, rule: &Compiled, bindings: &[(&str, CelValue<'_>)], here: &Here<'_, '_>) -> Walk {
         let path = match &rule.field_path {
             None => here.at.shown(),
             Some(below) => here.at.field(below).into(),
@@ -309,7 +318,7 @@ impl Run {
                     ),
                     Some(rest) => {
                         self.budget = rest;
-                        said(value, &rule.source.message_expression)
+                        message_text(value, &rule.source.message_expression)
                     }
                 }
             }
@@ -338,7 +347,7 @@ impl Run {
         self.verdict.errors.push(FieldError::invalid(here.at.shown(), here.kind_name(), problem));
     }
 
-    fn stop(&mut self, here: &Here<'_, '_>, problem: String) -> Step {
+    fn stop(&mut self, here: &Here<'_, '_>, problem: String) -> Walk {
         self.invalid(here, problem);
         Err(Stop)
     }
@@ -358,8 +367,8 @@ fn bindings<'a>(
     std::iter::once(("self", new.clone())).chain(old.map(|old| ("oldSelf", old))).collect()
 }
 
-/// What an expression says; nothing if that is no use, and an error if nothing more may be run.
-fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
+/// The message of a message expression; `None` if it is unusable, an error if the budget is exhausted.
+fn message_text(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>, String> {
     let value = match value {
         Err(error) if error.is_cost_limit() => {
             return Err(format!(
@@ -375,24 +384,24 @@ fn said(value: cel::Result<CelValue<'_>>, source: &str) -> Result<Option<String>
     Ok(is_useful.then(|| text.to_owned()))
 }
 
-/// The value that rules are run over, and where it is.
+/// The value of the present rules, and its path.
 struct Here<'h, 'a> {
     at: &'h Path<'h>,
-    kind: Option<Kind>,
-    value: Given<'a>,
+    kind: Option<ValueType>,
+    value: RuleValue<'a>,
     ratchet: Ratchet<'a>,
 }
 
 impl Here<'_, '_> {
-    /// What stands for a value in errors that are not about it.
+    /// The name of a value's type in errors that do not show the value.
     fn kind_name(&self) -> &'static str {
-        self.kind.map_or("", Kind::name)
+        self.kind.map_or("", ValueType::name)
     }
 
     fn error(&self, path: String, detail: String, reason: Option<&str>) -> FieldError {
         let value = match (self.kind, self.value) {
-            (Some(Kind::Object | Kind::Array), _) | (_, Given::Root(_)) => None,
-            (_, Given::Part(value)) => Some(value.clone()),
+            (Some(ValueType::Object | ValueType::Array), _) | (_, RuleValue::Root(_)) => None,
+            (_, RuleValue::Nested(value)) => Some(value.clone()),
         };
         match reason {
             Some("FieldValueForbidden") => FieldError::forbidden(path, detail),

@@ -1,15 +1,15 @@
-//! What is wrong with rules before anybody reads their expressions.
+//! Validates the properties of rules other than their expressions.
 
 use model::error::FieldError;
 
 use super::Rule;
 use crate::structural::{field_path, node::Node};
 
-/// The reasons that an error may have.
+/// The valid values of `reason`.
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with the form of a rule; `path` is its own, `node` where it stands.
+/// The errors of a rule at `path`; `node` is its schema node.
 pub(super) fn check(rule: &Rule, path: &str, node: &Node) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let field = |name: &str| format!("{path}.{name}");

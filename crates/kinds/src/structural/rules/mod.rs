@@ -1,7 +1,7 @@
-//! `x-kubernetes-validations`: rules of a schema in the expression language.
+//! `x-kubernetes-validations`: the CEL rules of a schema.
 //!
-//! Rules are compiled once per schema. [`check`] says when a definition is written what is wrong with them, [`Rules`]
-//! runs them over objects.
+//! Rules are compiled once per schema. [`check`] validates them when a CRD is written, [`Rules`] evaluates them on
+//! objects.
 
 mod check;
 mod compile;
@@ -22,25 +22,25 @@ pub(crate) use declare::declared_type;
 pub(crate) use escape::escape;
 pub use evaluate::Verdict;
 
-/// A rule as a schema writes it; what is empty was not given.
+/// A rule of a schema; unset properties are empty.
 #[derive(Clone, Debug, Default)]
 pub struct Rule {
-    /// What has to be true.
+    /// The expression that must be true.
     pub rule: Box<str>,
-    /// What is said where it is not.
+    /// The static message.
     pub message: Box<str>,
-    /// An expression for what is said.
+    /// The message expression.
     pub message_expression: Box<str>,
-    /// The reason in the error.
+    /// The reason of the error.
     pub reason: Option<Box<str>>,
-    /// The field in the error.
+    /// The field of the error.
     pub field_path: Box<str>,
-    /// Whether the old value is one that may be missing.
+    /// Whether `oldSelf` is optional.
     pub optional_old_self: Option<bool>,
 }
 
 impl Rule {
-    /// Reads the rules of one place of a schema.
+    /// Parses the rules of one schema node.
     pub fn read(schema: &Map<String, Value>) -> Box<[Rule]> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
         let read = |rule: &Value| {
@@ -57,13 +57,13 @@ impl Rule {
         rules.map(read).collect()
     }
 
-    /// The rule, or what it says, for messages.
+    /// The message of the rule, or else its expression.
     fn shown(&self) -> &str {
         let text = if self.message.is_empty() { &self.rule } else { &self.message };
         text.trim()
     }
 
-    /// As Kubernetes shows it where it is the value at fault.
+    /// The rule as the value of an error, in Kubernetes' format.
     fn as_value(&self) -> String {
         let text = |text: &str| {
             let json = Value::from(text).to_string();

@@ -1,4 +1,4 @@
-//! Schemas and objects, with the answers of a real server.
+//! Schemas and objects, compared with responses of a real server.
 
 mod properties;
 mod recorded;
@@ -16,7 +16,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn what_the_schema_does_not_know_is_dropped_and_named() {
+fn unknown_fields_are_pruned_and_reported() {
     let schema = compile(json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
             "a": {"type": "string"},
@@ -76,7 +76,7 @@ fn what_the_schema_does_not_know_is_dropped_and_named() {
 }
 
 #[test]
-fn defaults_are_filled_in_from_the_outside_inwards() {
+fn defaults_are_set_from_the_outside_inwards() {
     let schema = compile(json!({"type": "object", "properties": {
         "spec": {"type": "object", "default": {"b": {}, "pruned": 1}, "properties": {
             "a": {"type": "string", "default": "x"},
@@ -146,7 +146,7 @@ fn columns_show_values_of_their_types() {
 }
 
 #[test]
-fn selectable_fields_are_texts() {
+fn selectable_fields_are_strings() {
     let fields = json!([{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}, {"jsonPath": ".spec.on"}]);
     let selectable = Selectable::compile(fields.as_array().unwrap());
     assert_eq!(selectable.names().collect::<Vec<_>>(), ["spec.color", "spec.size", "spec.on"]);

@@ -1,4 +1,4 @@
-//! What holds for every schema and every object.
+//! Properties of all schemas and all objects.
 
 use model::error::Path;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::structural::{Node, Structural, bad_defaults};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Any JSON with few names, so that schemas and objects meet.
+/// Any JSON with few names, so that schemas and objects overlap.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -31,7 +31,7 @@ fn fields(of: impl Strategy<Value = Value>) -> impl Strategy<Value = serde_json:
     fields.prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// A structural schema, with defaults that may not fit.
+/// A structural schema, with defaults that may be invalid.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string", "maxLength": 2})),
@@ -65,7 +65,7 @@ fn root() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn pruning_twice_is_pruning_once(schema in root(), body in fields(value())) {
+    fn pruning_is_idempotent(schema in root(), body in fields(value())) {
         let structural = Structural::compile(&schema, false);
         let mut body = body;
         structural.prune(&mut body);
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn defaulting_twice_is_defaulting_once(schema in root(), body in fields(value())) {
+    fn defaulting_is_idempotent(schema in root(), body in fields(value())) {
         let structural = Structural::compile(&schema, false);
         let mut body = body;
         structural.prune(&mut body);
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_valid_may_replace_anything(schema in root(), body in fields(value()), old in fields(value())) {
+    fn a_valid_object_may_replace_any_object(schema in root(), body in fields(value()), old in fields(value())) {
         let structural = Structural::compile(&schema, false);
         if structural.validate(&body, None).errors.is_empty() {
             prop_assert!(structural.validate(&body, Some(&old)).errors.is_empty());

@@ -1,4 +1,4 @@
-//! Replays the bodies in `recorded` and compares with what kube-apiserver 1.35.4 answered to them.
+//! Replays the bodies in `recorded` and compares the results with the responses of kube-apiserver 1.35.4.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// What a write makes of a body, or why it is refused.
+/// The object that a write stores, or the errors.
 fn read(schema: &Structural, body: &Value) -> Result<(Value, Vec<String>), String> {
     let mut body = object(body.clone());
     let warnings = schema.decode(&mut body)?;
@@ -17,14 +17,14 @@ fn read(schema: &Structural, body: &Value) -> Result<(Value, Vec<String>), Strin
     Ok((Value::Object(body), warnings))
 }
 
-/// The order of fields is that of Go's maps: none.
+/// Sorts errors: Kubernetes visits fields in the random order of Go's maps.
 fn sorted(mut errors: Vec<String>) -> Vec<String> {
     errors.sort();
     errors
 }
 
 #[test]
-fn values_are_checked_as_they_were_by_kubernetes() {
+fn values_are_validated_as_by_kubernetes() {
     for entry in parse(include_str!("recorded/values.json")).as_array().unwrap() {
         let schema = compile(entry["schema"].clone());
         for case in entry["cases"].as_array().unwrap() {
@@ -51,7 +51,7 @@ fn values_are_checked_as_they_were_by_kubernetes() {
 }
 
 #[test]
-fn bodies_take_the_shape_that_kubernetes_gave_them() {
+fn bodies_are_decoded_as_by_kubernetes() {
     let recorded = parse(include_str!("recorded/shapes.json"));
     let schema = compile(recorded["schema"].clone());
     for case in recorded["cases"].as_array().unwrap() {
@@ -79,7 +79,7 @@ fn bodies_take_the_shape_that_kubernetes_gave_them() {
 }
 
 #[test]
-fn texts_have_the_formats_that_kubernetes_found() {
+fn formats_are_validated_as_by_kubernetes() {
     for (name, texts) in &object(parse(include_str!("recorded/formats.json"))) {
         let format = Format::named(name);
         for (kind, fits) in [("good", true), ("bad", false)] {

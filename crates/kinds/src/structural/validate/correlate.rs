@@ -1,4 +1,4 @@
-//! Which old value a new one was: what was wrong already, and is unchanged, is not held against an update.
+//! Correlates new values with old ones: errors of unchanged values do not fail an update (ratcheting).
 
 use std::collections::HashMap;
 
@@ -21,12 +21,12 @@ pub struct OldValue<'a> {
 }
 
 impl<'a> Old<'a> {
-    /// The old value at a key, if it is known what it is.
+    /// The old value of a key, if it can be correlated.
     pub fn key(self, key: &str) -> Option<OldValue<'a>> {
         Some(OldValue { value: self.object.get(key)?, node: self.node.at_key(key)? })
     }
 
-    /// Whether nothing has changed.
+    /// Whether the object is unchanged.
     pub fn equals(self, new: &Map<String, Value>) -> bool {
         self.object.len() == new.len()
             && new.iter().all(|(key, value)| self.key(key).is_some_and(|old| old.equals(value)))
@@ -39,7 +39,7 @@ impl<'a> OldValue<'a> {
         Some(Old { object: self.value.as_object()?, node: self.node })
     }
 
-    /// The old items of a list whose items have keys.
+    /// The old items of a list with keys.
     pub fn items(self) -> Option<OldItems<'a>> {
         let (ListType::Map(keys), Value::Array(list)) = (&self.node.list_type, self.value) else {
             return None;
@@ -54,7 +54,7 @@ impl<'a> OldValue<'a> {
         Some(OldItems { keys, node, by_key })
     }
 
-    /// Whether the value has not changed. Fields that no schema knows count as changed.
+    /// Whether the value is unchanged. Fields without a schema count as changed.
     pub fn equals(self, new: &Value) -> bool {
         match (self.value, new) {
             (Value::Object(_), Value::Object(new)) => self.object().is_some_and(|old| old.equals(new)),
@@ -67,7 +67,7 @@ impl<'a> OldValue<'a> {
     }
 }
 
-/// The items of an old list by their keys.
+/// The items of an old list, by key.
 pub struct OldItems<'a> {
     keys: &'a [Box<str>],
     node: &'a Node,
@@ -75,14 +75,14 @@ pub struct OldItems<'a> {
 }
 
 impl<'a> OldItems<'a> {
-    /// The old item that a new one was.
+    /// The old item with the key of a new one.
     pub fn of(&self, item: &Value) -> Option<OldValue<'a>> {
         let value = *self.by_key.get(&composite_key(self.keys, item)?)?;
         Some(OldValue { value, node: self.node })
     }
 }
 
-/// What identifies an item; `None` if it lacks one of its keys.
+/// The key of an item; `None` if one of its key fields is missing.
 fn composite_key(keys: &[Box<str>], item: &Value) -> Option<String> {
     let mut all = String::new();
     for key in keys {
@@ -96,7 +96,7 @@ fn composite_key(keys: &[Box<str>], item: &Value) -> Option<String> {
     Some(all)
 }
 
-/// Whether a schema says what its unlisted fields are.
+/// The schema of unlisted fields, if there is one.
 pub fn values_of(node: &Node) -> Option<&Node> {
     match &node.values {
         Values::Of(values) => Some(values),

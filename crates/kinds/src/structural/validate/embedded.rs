@@ -1,4 +1,4 @@
-//! Objects within objects: they have a kind, a version and metadata.
+//! Validates embedded resources: objects with kind, version and metadata.
 
 use model::error::{FieldError, Path};
 use model::names::{NameRule, dns1035_label};
@@ -8,14 +8,14 @@ use super::errors::Errors;
 use crate::structural::{metadata, node::Node};
 use crate::validation::validate_object_meta;
 
-/// What is wrong with the objects that are embedded in an object.
+/// The errors of the resources embedded in an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
     visit_fields(root, object, &Path::OBJECT, &mut errors);
     errors.into_list()
 }
 
-/// What is wrong with a value by itself, which may be an object with kind and version, and with what is embedded in it.
+/// The errors of a single value, which may be a resource, and of the resources embedded in it.
 pub fn validate_value(node: &Node, is_resource: bool, value: &Value, at: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Errors::default();
     visit(node, is_resource, value, at, &mut errors);
@@ -55,7 +55,7 @@ fn visit_fields(node: &Node, object: &Map<String, Value>, at: &Path<'_>, errors:
     }
 }
 
-/// What is wrong with kind, version and metadata of an object.
+/// Validates kind, version and metadata of an object.
 pub fn check(object: &Map<String, Value>, at: &Path<'_>, errors: &mut Errors) {
     let path = |field| at.field(field);
     for field in ["apiVersion", "kind"] {
@@ -89,7 +89,7 @@ fn bad_kind(kind: &str) -> Option<String> {
         .then(|| format!("may have mixed case, but should otherwise match: {}", problems.join(",")))
 }
 
-/// What is wrong with the metadata of an embedded object, which may have no name.
+/// The errors of the metadata of an embedded resource, which may have no name.
 fn bad_metadata(object: &Map<String, Value>, path: &Path<'_>) -> Vec<FieldError> {
     let given = &object["metadata"];
     let mut alone = Map::from_iter([("metadata".to_owned(), given.clone())]);

@@ -1,11 +1,11 @@
-//! What is wrong with an object, as long as there is any use in saying more.
+//! Collects the errors of an object, up to a limit.
 
 use model::error::FieldError;
 
 const COUNT_MAX: usize = 1000;
 const BYTES_MAX: usize = 1 << 20;
 
-/// Errors, and how much there is of them: one long name could be in the path of very many.
+/// Errors with their total size: one long name could be in the paths of very many.
 #[derive(Default)]
 pub struct Errors {
     list: Vec<FieldError>,
@@ -19,28 +19,28 @@ impl Errors {
         self.list.push(error);
     }
 
-    /// Adds those of a part.
+    /// Adds the errors of a nested value.
     pub fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.list.extend(other.list);
     }
 
-    /// Whether nobody needs more.
+    /// Whether the limit is reached.
     pub fn is_full(&self) -> bool {
         self.list.len() >= COUNT_MAX || self.bytes >= BYTES_MAX
     }
 
-    /// Whether there is none.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Forgets them.
+    /// Removes all errors.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// All of them.
+    /// All errors.
     pub fn into_list(self) -> Vec<FieldError> {
         self.list
     }

@@ -1,4 +1,4 @@
-//! Lists that are sets or maps: no item comes twice.
+//! Validates lists that are sets or maps: items are unique.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::errors::Errors;
 use crate::structural::node::{ListType, Node};
 
-/// What is wrong with the lists of an object.
+/// The duplicates in the lists of an object.
 pub fn validate(root: &Node, object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
     visit_object(root, object, &Path::OBJECT, &mut errors);
@@ -65,7 +65,7 @@ fn check_map(keys: &[Box<str>], list: &[Value], at: &Path<'_>, errors: &mut Erro
     duplicates(identities.iter(), at, errors, |index| identities[index].clone());
 }
 
-/// Complains about the second of equal values, not about further ones.
+/// Reports the second of equal values, but no further ones.
 fn duplicates<'a>(
     values: impl Iterator<Item = &'a Value>,
     at: &Path<'_>,

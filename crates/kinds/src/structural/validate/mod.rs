@@ -1,4 +1,4 @@
-//! What is wrong with an object, in the words of Kubernetes.
+//! Validates an object against its schema, with Kubernetes' messages.
 
 mod correlate;
 mod embedded;
@@ -19,7 +19,7 @@ use values::Checker;
 pub use correlate::{Old, OldValue};
 pub use embedded::validate_value as embedded;
 
-/// Checks a whole object.
+/// Validates a whole object.
 pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Value>>) -> Vec<FieldError> {
     let checker = Checker { prefix: "" };
     let mut errors = unique(checker.root(root, new, old.map(|old| Old { object: old, node: root })));
@@ -30,11 +30,11 @@ pub fn object(root: &Node, new: &Map<String, Value>, old: Option<&Map<String, Va
     errors
 }
 
-/// Checks the status of an object.
+/// Validates the status of an object.
 pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = match (root.field("status"), new.get("status")) {
         (Some(node), Some(status)) => {
-            unique(Checker { prefix: "status" }.part(node, status, old.get("status")))
+            unique(Checker { prefix: "status" }.nested(node, status, old.get("status")))
         }
         _ => Vec::new(),
     };
@@ -45,19 +45,19 @@ pub fn status(root: &Node, new: &Map<String, Value>, old: &Map<String, Value>) -
     errors
 }
 
-/// What is wrong with a value by itself, of which messages say the path.
+/// Validates a single value with this path in messages.
 pub fn value(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
-    unique(Checker { prefix: path }.part(node, value, None))
+    unique(Checker { prefix: path }.nested(node, value, None))
 }
 
-/// What is wrong with kind, version and metadata of an object.
+/// Validates kind, version and metadata of an object.
 pub fn resource(object: &Map<String, Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
     embedded::check(object, &Path::OBJECT, &mut errors);
     errors.into_list()
 }
 
-/// Each error once: schemas that are combined often say the same.
+/// Removes repeated errors: combined schemas often report the same.
 fn unique(mut errors: Vec<FieldError>) -> Vec<FieldError> {
     if errors.len() > 1 {
         let mut seen = HashSet::new();

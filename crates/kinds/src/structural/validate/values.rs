@@ -1,16 +1,16 @@
-//! Types and demands of OpenAPI, with the messages and in the order of Kubernetes' validator.
+//! Types and constraints of OpenAPI, with the messages and the order of Kubernetes' validator.
 
 use model::error::{FieldError, Path, display_number, quote};
 use serde_json::{Map, Number, Value};
 
 use super::correlate::{Old, OldValue, values_of};
 use super::errors::Errors;
-use super::types::{Given, is_same, is_whole, type_problem};
+use super::types::{Input, is_same, is_whole, type_problem};
 use crate::structural::checks::Checks;
 use crate::structural::format::Format;
 use crate::structural::node::{Node, Values};
 
-/// What a check came to: what is wrong, and how much was right, by which the closest of several schemas is found.
+/// The result of a check: errors, and the number of matches, which selects the closest of several schemas.
 #[derive(Default)]
 struct Outcome {
     errors: Errors,
@@ -28,29 +28,29 @@ impl Outcome {
     }
 }
 
-/// Checks values; paths begin with a prefix that messages do not show.
+/// Validates values; paths have a prefix that messages do not show.
 pub struct Checker<'a> {
     pub prefix: &'a str,
 }
 
 impl Checker<'_> {
-    /// What is wrong with an object.
+    /// Validates the root object.
     pub fn root(&self, node: &Node, new: &Map<String, Value>, old: Option<Old<'_>>) -> Vec<FieldError> {
-        let outcome = self.check(node, Given::Root(new), old, None, &Path::OBJECT);
+        let outcome = self.check(node, Input::Root(new), old, None, &Path::OBJECT);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             return Vec::new();
         }
         outcome.errors.into_list()
     }
 
-    /// What is wrong with a part of an object that is checked by itself.
-    pub fn part(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    /// Validates a nested value on its own.
+    pub fn nested(&self, node: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.ratcheted(node, new, old.map(|value| OldValue { value, node }), &Path::OBJECT).errors.into_list()
     }
 
-    /// Checks a value; what is wrong with one that has not changed is forgiven.
+    /// Validates a value; errors of an unchanged value are dropped.
     fn ratcheted(&self, node: &Node, new: &Value, old: Option<OldValue<'_>>, at: &Path<'_>) -> Outcome {
-        let mut outcome = self.check(node, Given::Value(new), old.and_then(OldValue::object), old, at);
+        let mut outcome = self.check(node, Input::Value(new), old.and_then(OldValue::object), old, at);
         if old.is_some_and(|old| !outcome.is_valid() && old.equals(new)) {
             outcome.errors.clear();
         }
@@ -60,7 +60,7 @@ impl Checker<'_> {
     fn check(
         &self,
         node: &Node,
-        given: Given<'_>,
+        given: Input<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
         at: &Path<'_>,
@@ -68,7 +68,7 @@ impl Checker<'_> {
         let mut outcome = Outcome::default();
         self.check_type(node, given, at, &mut outcome);
         let checks = node.checks.as_deref();
-        if let Given::Value(Value::Null) = given {
+        if let Input::Value(Value::Null) = given {
             self.check_enum(checks, given, at, &mut outcome);
             return outcome;
         }
@@ -77,9 +77,9 @@ impl Checker<'_> {
             self.combine(checks, given, old, old_value, at, &mut outcome);
         }
         match given {
-            Given::Value(Value::String(text)) => self.check_text(checks, text, at, &mut outcome),
-            Given::Value(Value::Number(number)) => self.check_number(checks, number, at, &mut outcome),
-            Given::Value(Value::Array(list)) => self.check_list(node, list, old_value, at, &mut outcome),
+            Input::Value(Value::String(text)) => self.check_text(checks, text, at, &mut outcome),
+            Input::Value(Value::Number(number)) => self.check_number(checks, number, at, &mut outcome),
+            Input::Value(Value::Array(list)) => self.check_list(node, list, old_value, at, &mut outcome),
             _ => {}
         }
         self.check_enum(checks, given, at, &mut outcome);
@@ -101,14 +101,14 @@ impl Checker<'_> {
         FieldError::invalid(self.path(at), value, in_body(at, what))
     }
 
-    fn check_type(&self, node: &Node, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
+    fn check_type(&self, node: &Node, given: Input<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let format = node
             .checks
             .as_ref()
             .and_then(|checks| checks.format.as_ref())
             .filter(|format| format.is_checked());
         let has_type = node.kind.is_some() || node.int_or_string;
-        let is_null = matches!(given, Given::Value(Value::Null));
+        let is_null = matches!(given, Input::Value(Value::Null));
         if !is_null && !has_type && format.is_none() {
             return;
         }
@@ -126,7 +126,7 @@ impl Checker<'_> {
     fn combine(
         &self,
         checks: &Checks,
-        given: Given<'_>,
+        given: Input<'_>,
         old: Option<Old<'_>>,
         old_value: Option<OldValue<'_>>,
         at: &Path<'_>,
@@ -186,7 +186,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The first of a text's length and pattern that does not fit.
+    /// The first violation of a string's length or pattern.
     fn bad_text(&self, checks: &Checks, text: &str, at: &Path<'_>) -> Option<FieldError> {
         let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(max) = checks.max_length.filter(|max| length() > *max) {
@@ -294,11 +294,11 @@ impl Checker<'_> {
         }
     }
 
-    fn check_enum(&self, checks: Option<&Checks>, given: Given<'_>, at: &Path<'_>, outcome: &mut Outcome) {
+    fn check_enum(&self, checks: Option<&Checks>, given: Input<'_>, at: &Path<'_>, outcome: &mut Outcome) {
         let Some(checks) = checks.filter(|checks| !checks.values.is_empty()) else { return };
         let is_one = |allowed: &Value| match given {
-            Given::Root(object) => allowed.as_object() == Some(object),
-            Given::Value(value) => is_same(value, allowed),
+            Input::Root(object) => allowed.as_object() == Some(object),
+            Input::Value(value) => is_same(value, allowed),
         };
         if !checks.values.iter().any(is_one) {
             let texts = checks.values.iter().map(|allowed| match allowed {
@@ -308,8 +308,8 @@ impl Checker<'_> {
             let texts: Vec<String> = texts.collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let value = match given {
-                Given::Root(object) => Value::Object(object.clone()),
-                Given::Value(value) => value.clone(),
+                Input::Root(object) => Value::Object(object.clone()),
+                Input::Value(value) => value.clone(),
             };
             outcome.errors.push(FieldError::not_supported(self.path(at), value, &texts));
         }
@@ -348,7 +348,7 @@ impl Checker<'_> {
         }
         for (name, field) in &node.fields {
             if let Some(value) = object.get(&**name) {
-                // Kind and version of old objects are converted before they can be seen.
+                // Kubernetes converts kind and version of the old object, so they cannot be correlated.
                 let is_visible = !at.is_object() || !matches!(&**name, "kind" | "apiVersion");
                 let old = old.filter(|_| is_visible).and_then(|old| old.key(name));
                 outcome.merge(self.ratcheted(field, value, old, &at.field(name)));
@@ -361,7 +361,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether an object has a field that is stored apart from it.
+    /// Whether the object has a field that is stored outside it.
     fn is_implied(&self, name: &str, at: &Path<'_>) -> bool {
         at.is_object() && self.prefix.is_empty() && matches!(name, "kind" | "apiVersion")
     }
@@ -385,12 +385,12 @@ impl Checker<'_> {
     }
 }
 
-/// The sentence of a demand: `spec.size in body should be less than 5`.
+/// The message of a constraint: `spec.size in body should be less than 5`.
 fn in_body(at: &Path<'_>, what: &str) -> String {
     format!("{at} in body {what}")
 }
 
-/// Of several schemas the first that fits, or else that which fits best, and how many fit.
+/// The first schema that matches, or else the closest one, and the number of matches.
 fn closest(nodes: &[Node], first_only: bool, check: impl Fn(&Node) -> Outcome) -> (Outcome, usize) {
     let (mut best, mut valid): (Option<Outcome>, usize) = (None, 0);
     for node in nodes {

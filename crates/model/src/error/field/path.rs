@@ -1,16 +1,16 @@
-//! Where in an object a field is, written out only for those who are told of it.
+//! The path of a field in an object, formatted only when an error needs it.
 
 use std::fmt;
 
-/// A place in an object, as a list from the inside out: it costs nothing until it is shown.
+/// A path in an object, as a list from the inside out: it costs nothing until it is formatted.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    segment: Segment<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum Segment<'a> {
     /// One field, or several with dots between them.
     Field(&'a str),
     /// A key of a map, in brackets.
@@ -32,39 +32,39 @@ impl Path<'static> {
 }
 
 impl<'a> Path<'a> {
-    /// A place whose text is known.
+    /// A path whose text is known.
     pub const fn root(text: &'a str) -> Self {
-        Self { parent: None, step: Step::Field(text) }
+        Self { parent: None, segment: Segment::Field(text) }
     }
 
-    /// A field of what is here, or one further down: `a.b`.
+    /// A field below this path, or a nested one: `a.b`.
     pub const fn field(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Field(name) }
+        Self { parent: Some(self), segment: Segment::Field(name) }
     }
 
-    /// What a map has under a key.
+    /// A key of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Key(key) }
+        Self { parent: Some(self), segment: Segment::Key(key) }
     }
 
     /// An item of the list here.
     pub const fn at(&'a self, index: usize) -> Self {
-        Self { parent: Some(self), step: Step::Index(index) }
+        Self { parent: Some(self), segment: Segment::Index(index) }
     }
 
     /// An item of the list in a field.
     pub const fn item(&'a self, list: &'a str, index: usize) -> Self {
-        Self { parent: Some(self), step: Step::Item(list, index) }
+        Self { parent: Some(self), segment: Segment::Item(list, index) }
     }
 
-    /// Its text; that of the object itself is what Go writes for no path.
+    /// Its text; for the object itself the text that Go writes for no path.
     pub fn shown(&self) -> String {
         if self.is_object() { "<nil>".to_owned() } else { self.to_string() }
     }
 
     /// Whether this is the object itself.
     pub const fn is_object(&self) -> bool {
-        self.parent.is_none() && matches!(self.step, Step::Field(text) if text.is_empty())
+        self.parent.is_none() && matches!(self.segment, Segment::Field(text) if text.is_empty())
     }
 }
 
@@ -74,11 +74,11 @@ impl fmt::Display for Path<'_> {
             parent.fmt(f)?;
         }
         let dot = if self.parent.is_none_or(Path::is_object) { "" } else { "." };
-        match self.step {
-            Step::Field(name) => write!(f, "{dot}{name}"),
-            Step::Key(key) => write!(f, "[{key}]"),
-            Step::Index(index) => write!(f, "[{index}]"),
-            Step::Item(list, index) => write!(f, "{dot}{list}[{index}]"),
+        match self.segment {
+            Segment::Field(name) => write!(f, "{dot}{name}"),
+            Segment::Key(key) => write!(f, "[{key}]"),
+            Segment::Index(index) => write!(f, "[{index}]"),
+            Segment::Item(list, index) => write!(f, "{dot}{list}[{index}]"),
         }
     }
 }

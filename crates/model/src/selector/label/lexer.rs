@@ -5,7 +5,7 @@ use std::fmt;
 /// A piece of the text. Displays as in messages: the end as nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A key, a value, or `in` and `notin`: only the place tells them apart.
+    /// A key, a value, or `in` and `notin`: only the position tells them apart.
     Word(&'a str),
     /// An operator, a parenthesis or a comma.
     Symbol(&'a str),

@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_can_be_written_and_read_again(text in "(a|!b|c=d|e!=f|g in \\(h,i\\)|j notin \\(\\)|k>5)(,(l|!m|n=o)){0,4}") {
+    fn parsed_selectors_can_be_written_and_parsed_again(text in "(a|!b|c=d|e!=f|g in \\(h,i\\)|j notin \\(\\)|k>5)(,(l|!m|n=o)){0,4}") {
         let written: Vec<String> = parse(&text).unwrap().iter().map(written).collect();
         prop_assert_eq!(read(&written.join(",")), read(&text));
     }

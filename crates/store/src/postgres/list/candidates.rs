@@ -1,5 +1,5 @@
 //! The statements of a list. Each is put together from a few fixed pieces, so there are some dozens of them, each prepared
-//! once per session; what a client sends is never part of the text.
+//! once per session; input of clients is never part of the text.
 
 use model::Revision;
 use model::selector::{Requirement, Test};
@@ -11,7 +11,7 @@ use crate::postgres::rows::integer;
 use crate::postgres::terms;
 use crate::types::ListQuery;
 
-/// How versions are found that were current at a revision and are superseded now.
+/// Source of the versions that were current at a revision and are superseded now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
     /// By the changes since: few, so they can be sorted.
@@ -20,13 +20,13 @@ pub enum Past {
     History,
 }
 
-/// Which values candidates bring.
+/// The values that candidates bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// None.
     None,
-    /// Those that are so small that as many of them as there are candidates fit in a page. Most pages have no others, and to
-    /// add sizes up costs as much as a quarter of the statement.
+    /// Values so small that one for each candidate fits in a page. Most pages have no others, and summing
+    /// sizes costs a quarter of the statement.
     Small,
     /// The first, and those behind it as far as they fit in a page.
     Fitting,
@@ -45,7 +45,7 @@ pub struct Candidates<'a> {
 /// The parameters that most pieces need.
 struct Common {
     resource: String,
-    /// The place, of which `namespace` may be the only one.
+    /// The start; `namespace` may be the only one of the list.
     namespace: String,
     name: String,
     at: Option<String>,
@@ -53,8 +53,8 @@ struct Common {
 }
 
 impl Candidates<'_> {
-    /// Rows of clock, mark, total, namespace, name, attributes, revision, uid, version_at, value. There is one row at least,
-    /// which is without a name where there is no candidate.
+    /// Rows of clock, mark, total, namespace, name, attributes, revision, uid, version_at, value. There is at
+    /// least one row, without a name if there is no candidate.
     pub fn statement(&self, limit: usize) -> Query {
         let mut query = Query::new("");
         let common = Common {
@@ -124,7 +124,7 @@ impl Candidates<'_> {
         )
     }
 
-    /// The same of the heads; those that are too new are left out.
+    /// The same for the heads, without those that are too new.
     fn heads(&self, query: &mut Query, common: &Common) -> String {
         let Common { resource, at, limit, namespace, .. } = common;
         let old = at.as_ref().map(|at| format!("AND h.revision <= {at}")).unwrap_or_default();
@@ -194,7 +194,7 @@ impl Candidates<'_> {
         )
     }
 
-    /// That a row of a table lies behind the place where the list begins.
+    /// A condition: the row of a table lies behind the start of the list.
     fn behind(&self, table: &str, common: &Common) -> String {
         let Common { namespace, name, .. } = common;
         if self.start.confined {
@@ -205,7 +205,7 @@ impl Candidates<'_> {
     }
 }
 
-/// A value, and how many bytes those before it take.
+/// A value, and the total size of those before it.
 const BYTES: &str = ", c.value,
     coalesce(sum(octet_length(c.value)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes";
 
@@ -225,12 +225,13 @@ fn distinct(values: &[String]) -> Vec<i64> {
     values
 }
 
-/// A namespace that PostgreSQL can compare; one that it cannot hold has no objects, and neither has the empty text here.
+/// A namespace that PostgreSQL can compare; one that it cannot hold has no objects, and neither has the empty
+/// text here.
 fn countable(namespace: &str) -> Option<String> {
     is_text(namespace).then(|| namespace.to_owned())
 }
 
-/// Rows of a requirement's place and how many entries one of its values has, at most `cap`.
+/// Rows of a requirement's index and the number of entries of one of its values, at most `cap`.
 pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement], cap: u64) -> Query {
     let mut query = Query::new("");
     let (mut places, mut keys, mut values) = (vec![], vec![], vec![]);
@@ -252,7 +253,7 @@ pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement], cap
     } else {
         String::new()
     };
-    // Behind a term come all of its values, so a namespace does not narrow the range of a term alone.
+    // All values of a term follow it, so a namespace does not narrow the range of a term alone.
     query.push(format_args!(
         "SELECT w.place, CASE WHEN w.value IS NULL THEN (
             SELECT count(*) FROM (SELECT FROM entries e WHERE e.term = w.term LIMIT {cap}) s
@@ -266,8 +267,8 @@ pub fn count(list: &ListQuery, start: &Start, requirements: &[&Requirement], cap
     query
 }
 
-/// Rows of place, revision, uid, version_at, value, clock, mark: one for each of these versions, in order. A value is left out
-/// once those before it take too many bytes.
+/// Rows of index, revision, uid, version_at, value, clock, mark: one for each of these versions, in order. A
+/// value is left out once those before it take too many bytes.
 pub fn values(revisions: Vec<i64>) -> Query {
     let mut query = Query::new("");
     let (revisions, most) =

@@ -1,7 +1,8 @@
-//! A process of the database that comes back with an older copy of it: restored, or put in place by hand.
+//! A database process that comes back with an older copy: restored, or put in place by hand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::engine::beyond;
 use crate::remote::{Connector, Shared, Stream, serve};
 use crate::{Durability, Engine, Error, FileOptions, ListQuery, Remote, Sqlite, Store, Watch};
 
-/// Far longer than a look at the history takes.
+/// Far longer than a check of the history takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that owns a database. It can end, and come back with the same database or with another one.
@@ -63,6 +64,15 @@ impl Process {
         std::fs::copy(self.path(from), self.path(to)).unwrap();
     }
 
+    /// A connector that finds nobody until `is_open`.
+    fn gated_connector(&self, is_open: Arc<AtomicBool>) -> Connector {
+        let connector = self.connector();
+        Arc::new(move || match is_open.load(Ordering::SeqCst) {
+            true => connector(),
+            false => Box::pin(async { Err("nobody listens".to_owned()) }),
+        })
+    }
+
     fn connector(&self) -> Connector {
         let (shared, ends, serving) =
             (Arc::clone(&self.shared), self.ends.clone(), Mutex::new(JoinSet::new()));
@@ -82,10 +92,10 @@ impl Process {
 
 /// Every revision that a client got, with the object that it was of.
 #[derive(Default)]
-struct Seen(BTreeMap<Revision, ObjectKey>);
+struct ClientRevisions(BTreeMap<Revision, ObjectKey>);
 
-impl Seen {
-    /// A revision means one thing, whoever was told of it.
+impl ClientRevisions {
+    /// Asserts that a revision means one object for all clients.
     fn note(&mut self, revision: Revision, key: ObjectKey) {
         let before = self.0.insert(revision, key.clone());
         assert!(
@@ -99,7 +109,7 @@ impl Seen {
     }
 }
 
-async fn write(store: &Store, of: &str, count: usize, seen: &mut Seen) {
+async fn write(store: &Store, of: &str, count: usize, seen: &mut ClientRevisions) {
     for number in 0..count {
         let object = object(&format!("ns/{of}-{number}"));
         let written = loop {
@@ -113,13 +123,13 @@ async fn write(store: &Store, of: &str, count: usize, seen: &mut Seen) {
     }
 }
 
-async fn read(watch: &mut Watch, count: usize, seen: &mut Seen) {
+async fn read(watch: &mut Watch, count: usize, seen: &mut ClientRevisions) {
     for event in next(watch, count).await {
         seen.note(event.change.revision, event.change.key.clone());
     }
 }
 
-/// The watch is told once to list again, and nothing else.
+/// The watch expires once, with no other event.
 async fn assert_ended(watch: &mut Watch) {
     loop {
         match timeout(PATIENCE, watch.next()).await.expect("the watch is told") {
@@ -138,8 +148,8 @@ async fn assert_too_old(store: &Store, requested: Revision) {
     assert!(matches!(store.watch(everything(), requested).await.err(), Some(Error::Expired { .. })));
 }
 
-/// Relists and follows: the events that come then are complete.
-async fn assert_goes_on(store: &Store, writer: &Store, of: &str, seen: &mut Seen) {
+/// Relists and watches: the events that follow are complete.
+async fn assert_goes_on(store: &Store, writer: &Store, of: &str, seen: &mut ClientRevisions) {
     let page = store.list(&all()).await.unwrap();
     assert!(page.revision >= seen.last(), "{} after {}", page.revision, seen.last());
     let mut watch = store.watch(everything(), page.revision).await.unwrap();
@@ -156,7 +166,7 @@ async fn an_older_copy_behind_a_new_connection_ends_watches_and_reuses_no_revisi
     let process = Process::start();
     let connector = process.connector();
     let stores = [store(&connector).await, store(&connector).await];
-    let mut seen = Seen::default();
+    let mut seen = ClientRevisions::default();
     write(&stores[0], "kept", 5, &mut seen).await;
     process.end().await;
     process.copy("first.db", "copy.db");
@@ -188,7 +198,7 @@ async fn an_older_copy_behind_a_new_connection_ends_watches_and_reuses_no_revisi
 }
 
 #[tokio::test]
-async fn the_first_answer_after_a_loss_is_of_a_revision_that_nobody_has_seen() {
+async fn the_first_answer_after_a_loss_has_a_revision_that_no_client_has_seen() {
     // No watch waits, and no bell rings: the call itself makes the connection.
     let process = Process::start();
     let remote = Remote::open(process.connector()).await.unwrap();
@@ -220,10 +230,10 @@ async fn the_first_answer_after_a_loss_is_of_a_revision_that_nobody_has_seen() {
 }
 
 #[tokio::test]
-async fn a_copy_whose_clock_has_passed_what_was_seen_is_noticed_by_its_last_record() {
+async fn a_copy_whose_clock_is_ahead_is_noticed_by_its_last_record() {
     let process = Process::start();
     let ours = store(&process.connector()).await;
-    let mut seen = Seen::default();
+    let mut seen = ClientRevisions::default();
     write(&ours, "kept", 5, &mut seen).await;
     process.end().await;
     process.copy("first.db", "copy.db");
@@ -231,7 +241,7 @@ async fn a_copy_whose_clock_has_passed_what_was_seen_is_noticed_by_its_last_reco
     write(&ours, "lost", 10, &mut seen).await;
     let mut watch = ours.watch(everything(), seen.last()).await.unwrap();
     process.end().await;
-    // Somebody else writes to the copy before it comes in place of the database.
+    // Another program writes to the copy before it takes the place of the database.
     let theirs = open(&process.path("copy.db"));
     for number in 0..30 {
         theirs.commit(vec![vec![object(&format!("ns/theirs-{number}")).create()]]).await.unwrap();
@@ -247,25 +257,27 @@ async fn a_copy_whose_clock_has_passed_what_was_seen_is_noticed_by_its_last_reco
 #[tokio::test]
 async fn a_server_that_misses_nothing_is_told_when_another_one_does() {
     let process = Process::start();
-    let connector = process.connector();
-    let mut seen = Seen::default();
-    let knowing = store(&connector).await;
+    let is_open = Arc::new(AtomicBool::new(true));
+    let mut seen = ClientRevisions::default();
+    let knowing = store(&process.gated_connector(Arc::clone(&is_open))).await;
     write(&knowing, "kept", 5, &mut seen).await;
     process.end().await;
     process.copy("first.db", "copy.db");
     process.resume("first.db");
     write(&knowing, "lost", 10, &mut seen).await;
+    is_open.store(false, Ordering::SeqCst);
     process.end().await;
     process.resume("copy.db");
-    // It has seen nothing of what was lost, and is there first.
-    let young = Arc::new(Remote::open(connector).await.unwrap());
+    // The young server has seen nothing of what was lost, and connects first.
+    let young = Arc::new(Remote::open(process.connector()).await.unwrap());
     let young_store = super::store_on(young.clone()).await;
     let mut watch = young_store.watch(everything(), current(&young_store).await).await.unwrap();
+    is_open.store(true, Ordering::SeqCst);
     assert!(current(&knowing).await > seen.last());
     assert_ended(&mut watch).await;
-    until(|| async { young.epoch() == 1 }).await;
+    timeout(PATIENCE, until(|| async { young.epoch() == 1 })).await.expect("the loss is counted once");
     assert_goes_on(&young_store, &knowing, "on", &mut seen).await;
-    // The connections of both break once more: there is nothing to find.
+    // The connections of both break once more: there is no loss to find.
     let (mut watch, before) =
         (young_store.watch(everything(), seen.last()).await.unwrap(), current(&knowing).await);
     process.end().await;
@@ -279,7 +291,7 @@ async fn a_server_that_misses_nothing_is_told_when_another_one_does() {
 async fn a_clock_that_was_advanced_while_the_process_was_away_is_not_advanced_again() {
     let process = Process::start();
     let ours = store(&process.connector()).await;
-    let mut seen = Seen::default();
+    let mut seen = ClientRevisions::default();
     write(&ours, "kept", 5, &mut seen).await;
     process.end().await;
     process.copy("first.db", "copy.db");

@@ -1,6 +1,6 @@
-//! `NodeRestriction`: a node changes itself and the pods that run on it, and nothing of others.
+//! `NodeRestriction`: a node may change its own Node and the Pods that are bound to it.
 
-mod mirror;
+mod mirror_pod;
 mod token;
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use model::object::{present, text};
 use serde_json::Value;
 
 use super::certificates::parsed;
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
 pub(super) struct NodeRestriction;
@@ -18,7 +18,7 @@ pub(super) struct NodeRestriction;
 const USER: &str = "system:node:";
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
 
-/// Labels of Kubernetes that a node sets itself, and the domains of others.
+/// Kubernetes labels that a node may set on itself.
 const OWN_LABELS: [&str; 12] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -36,7 +36,7 @@ const OWN_LABELS: [&str; 12] = [
 const OWN_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
 impl Plugin for NodeRestriction {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         let of = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
         Phases::mutating(matches!(
             of,
@@ -48,28 +48,32 @@ impl Plugin for NodeRestriction {
         ))
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
         let caller = &request.call.caller;
         let Some(node) = caller.name.strip_prefix(USER).filter(|_| caller.is_in("system:nodes")) else {
-            return Step::OK;
+            return PluginResult::OK;
         };
         let object = object.map(|object| &*object);
         if node.is_empty() {
             let message = format!("could not determine node from user {}", quote(&caller.name));
-            return Step::Done(Err(request.forbidden(object, message)));
+            return PluginResult::Done(Err(request.forbidden(object, message)));
         }
         match (request.call.resource_type.plural.as_str(), request.subresource()) {
-            ("pods", "" | "eviction") => Step::later(pod(request, node, object)),
-            ("serviceaccounts", "token") => Step::later(token::check(request, node, object)),
+            ("pods", "" | "eviction") => PluginResult::later(pod(request, node, object)),
+            ("serviceaccounts", "token") => PluginResult::later(token::check(request, node, object)),
             _ => {
                 let decided = decide(request, node, object);
-                Step::Done(decided.map_err(|message| request.forbidden(object, message)))
+                PluginResult::Done(decided.map_err(|message| request.forbidden(object, message)))
             }
         }
     }
 }
 
-fn decide(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+fn decide(request: &AdmissionAttributes<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     let is_own = |path: &[&str]| object.or(request.old).is_none_or(|object| text(object, path) == node);
     match (request.call.resource_type.plural.as_str(), request.subresource()) {
         ("pods", "status") => pod_status(request, node, object),
@@ -103,11 +107,11 @@ fn not_found(plural: &str, name: &str) -> Error {
     Error::NotFound { group: String::new(), resource: plural.to_owned(), name: name.to_owned() }
 }
 
-async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
+async fn pod(request: &AdmissionAttributes<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
     let refuse = |message: String| request.forbidden(object, message);
     match (request.operation, request.subresource(), object) {
         (Operation::Create, "", Some(pod)) => {
-            let owner = mirror::check(node, pod).map_err(refuse)?;
+            let owner = mirror_pod::check(node, pod).map_err(refuse)?;
             let found =
                 request.look_up("", "nodes", "", node).await?.ok_or_else(|| not_found("nodes", node))?;
             let uid = text(&found, &["metadata", "uid"]);
@@ -144,7 +148,7 @@ async fn pod(request: &Request<'_>, node: &str, object: Option<&Object>) -> Resu
     }
 }
 
-fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+fn pod_status(request: &AdmissionAttributes<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
     if text(old, &["spec", "nodeName"]) != node {
         return Err(format!(
@@ -167,8 +171,12 @@ fn pod_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Res
     Ok(())
 }
 
-/// Of a claim a node says how large it is, and how it is; nothing else.
-fn claim_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+/// A node may only change the capacity and the conditions of a PersistentVolumeClaim.
+fn claim_status(
+    request: &AdmissionAttributes<'_>,
+    node: &str,
+    object: Option<&Object>,
+) -> Result<(), String> {
     const OWN: [&str; 4] = ["capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"];
     let (Some(new), Some(old)) = (object, request.old) else { return Ok(()) };
     let rest = |claim: &Object| {
@@ -189,8 +197,12 @@ fn claim_status(request: &Request<'_>, node: &str, object: Option<&Object>) -> R
     ))
 }
 
-/// A node asks for certificates of its own name.
-fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+/// A node may only request certificates for its own name.
+fn signing_request(
+    request: &AdmissionAttributes<'_>,
+    node: &str,
+    object: Option<&Object>,
+) -> Result<(), String> {
     let Some(asked) = object.filter(|_| request.operation == Operation::Create) else { return Ok(()) };
     let signer = text(asked, &["spec", "signerName"]);
     if !matches!(signer, "kubernetes.io/kubelet-serving" | "kubernetes.io/kube-apiserver-client-kubelet") {
@@ -203,7 +215,7 @@ fn signing_request(request: &Request<'_>, node: &str, object: Option<&Object>) -
     }
 }
 
-fn own_node(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
+fn own_node(request: &AdmissionAttributes<'_>, node: &str, object: Option<&Object>) -> Result<(), String> {
     if request.name != node {
         return Err(format!("node {} is not allowed to modify node {}", quote(node), quote(request.name)));
     }
@@ -246,7 +258,7 @@ fn joined(labels: &BTreeSet<String>) -> String {
     labels.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The labels that differ and are not the node's to change.
+/// The changed labels that a node may not set.
 fn forbidden_labels(new: &Object, old: &Object) -> BTreeSet<String> {
     let empty = Object::new();
     let labels =

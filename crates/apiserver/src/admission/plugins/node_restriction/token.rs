@@ -1,17 +1,21 @@
-//! Tokens that a node asks for, on behalf of pods.
+//! TokenRequests of nodes on behalf of Pods.
 
 use model::error::{Error, quote};
 use model::object::{items, text, text_in};
 use serde_json::Value;
 
 use super::not_found;
-use crate::admission::Request;
-use crate::auth::Question;
+use crate::admission::AdmissionAttributes;
+use crate::auth::AuthorizerAttributes;
 use crate::registry::Object;
 use crate::request::path::ResourcePath;
 
-/// A node gets tokens for the pods that run on it.
-pub async fn check(request: &Request<'_>, node: &str, object: Option<&Object>) -> Result<(), Error> {
+/// A node may request tokens only for Pods that are bound to it.
+pub async fn check(
+    request: &AdmissionAttributes<'_>,
+    node: &str,
+    object: Option<&Object>,
+) -> Result<(), Error> {
     let refuse = |message: String| request.forbidden(object, message);
     let Some(asked) = object else { return Ok(()) };
     let bound = |key: &str| text(asked, &["spec", "boundObjectRef", key]);
@@ -49,21 +53,26 @@ pub async fn check(request: &Request<'_>, node: &str, object: Option<&Object>) -
     )))
 }
 
-/// Whether the node may ask for any token of this audience, pods or not.
-fn may_ask(request: &Request<'_>, audience: &str) -> bool {
-    let place = ResourcePath {
+/// Whether the node may request tokens of this audience without a Pod.
+fn may_ask(request: &AdmissionAttributes<'_>, audience: &str) -> bool {
+    let path = ResourcePath {
         version: "v1".to_owned(),
         namespace: request.namespace().to_owned(),
         resource: audience.to_owned(),
         name: request.name.to_owned(),
         ..ResourcePath::default()
     };
-    let question = Question::Resource { verb: "request-serviceaccounts-token-audience", place: &place };
-    request.call.api.authorizer.decide(&request.call.caller, question).is_allowed()
+    let attributes =
+        AuthorizerAttributes::Resource { verb: "request-serviceaccounts-token-audience", path: &path };
+    request.call.api.authorizer.decide(&request.call.caller, attributes).is_allowed()
 }
 
-/// Whether a volume of the pod wants a token for this audience.
-async fn has_audience(request: &Request<'_>, pod: &Object, audience: &str) -> Result<bool, String> {
+/// Whether a volume of the Pod uses a token of this audience.
+async fn has_audience(
+    request: &AdmissionAttributes<'_>,
+    pod: &Object,
+    audience: &str,
+) -> Result<bool, String> {
     let mut problems = Vec::new();
     for volume in items(pod, &["spec", "volumes"]) {
         let mut sources = volume["projected"]["sources"].as_array().into_iter().flatten();
@@ -87,9 +96,9 @@ async fn has_audience(request: &Request<'_>, pod: &Object, audience: &str) -> Re
     }
 }
 
-/// Whether the driver of a volume wants a token for this audience.
+/// Whether the CSI driver of a volume uses a token of this audience.
 async fn driver_wants(
-    request: &Request<'_>,
+    request: &AdmissionAttributes<'_>,
     pod: &Object,
     volume: &Value,
     audience: &str,

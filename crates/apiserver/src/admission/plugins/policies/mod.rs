@@ -1,15 +1,15 @@
-//! Admission policies: rules about requests that are objects of the API themselves.
+//! Admission policies: CEL rules about requests, stored as API objects.
 
-pub(in crate::admission) mod asking;
+pub(in crate::admission) mod equivalents;
 mod mutating;
+mod param_authorization;
 mod params;
-mod readers;
-mod seen;
+pub(in crate::admission) mod policy_request;
 mod validating;
-pub(in crate::admission) mod view;
+mod versioned_request;
 
 pub(super) use mutating::MutatingAdmissionPolicy;
-pub(super) use readers::ParameterReaders;
+pub(super) use param_authorization::ParamAuthorization;
 pub(super) use validating::ValidatingAdmissionPolicy;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,43 +17,43 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kinds::policies::{Binding, Criteria};
 use model::{ObjectKey, Resource};
 
-use crate::admission::Target;
-use crate::admission::follow::{Follows, Known, Mirror};
+use crate::admission::AdmissionTarget;
+use crate::admission::informers::{CachedObjects, InformerCache, PluginInformer};
 use crate::registry::Object;
-use asking::Facts;
+use policy_request::PolicyRequest;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Policies and bindings that follow the log, compiled when they are written.
-struct Followed<P> {
-    policies: Arc<Mirror<P>>,
-    bindings: Arc<Mirror<Binding>>,
-    bound: Mutex<Option<Arc<Bound<P>>>>,
+/// The informers of policies and bindings. Policies are compiled when they are cached.
+struct PolicyInformers<P> {
+    policies: Arc<InformerCache<P>>,
+    bindings: Arc<InformerCache<Binding>>,
+    bound: Mutex<Option<Arc<BoundPolicies<P>>>>,
 }
 
-/// Policies with their bindings, as of the copies that they were made from.
-struct Bound<P> {
-    policies: Known<P>,
-    bindings: Known<Binding>,
+/// Policies with their bindings, and the cache contents that they were computed from.
+struct BoundPolicies<P> {
+    policies: CachedObjects<P>,
+    bindings: CachedObjects<Binding>,
     all: Vec<(Arc<P>, Vec<Arc<Binding>>)>,
 }
 
-impl<P: Send + Sync + 'static> Followed<P> {
+impl<P: Send + Sync + 'static> PolicyInformers<P> {
     fn new(policies: &str, bindings: &str, read: fn(&ObjectKey, Object) -> Option<P>) -> Self {
         let read_binding = |_: &ObjectKey, object: Object| Some(Binding::read(&object));
         Self {
-            policies: Mirror::new(Resource::new(GROUP, policies), read),
-            bindings: Mirror::new(Resource::new(GROUP, bindings), read_binding),
+            policies: InformerCache::new(Resource::new(GROUP, policies), read),
+            bindings: InformerCache::new(Resource::new(GROUP, bindings), read_binding),
             bound: Mutex::default(),
         }
     }
 
-    fn follows(&self) -> [Arc<dyn Follows>; 2] {
+    fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
         [self.policies.clone(), self.bindings.clone()]
     }
 
-    /// Policies that are bound, by name, with their bindings, by name. Put together again only when one of them has changed.
-    fn bound(&self) -> Option<Arc<Bound<P>>> {
+    /// The bound policies with their bindings, ordered by name. Recomputed only after a change.
+    fn bound(&self) -> Option<Arc<BoundPolicies<P>>> {
         let (policies, bindings) = (self.policies.of("")?, self.bindings.of("")?);
         let mut known = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bound) = &*known
@@ -67,13 +67,13 @@ impl<P: Send + Sync + 'static> Followed<P> {
         };
         let all = policies.iter().map(|(name, policy)| (policy.clone(), bindings_of(name)));
         let all = all.filter(|(_, bindings)| !bindings.is_empty()).collect();
-        let bound = Arc::new(Bound { policies, bindings, all });
+        let bound = Arc::new(BoundPolicies { policies, bindings, all });
         *known = Some(bound.clone());
         Some(bound)
     }
 }
 
-/// The kinds that policies are made of: a policy about them could lock itself in.
+/// The policy kinds themselves are exempt: a policy about them could lock itself in.
 const POLICY_KINDS: [&str; 4] = [
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
@@ -81,7 +81,7 @@ const POLICY_KINDS: [&str; 4] = [
     "mutatingadmissionpolicybindings",
 ];
 
-/// Reviews, which are answered and never stored: a policy about them could break authentication and authorization of the cluster.
+/// Reviews are exempt: a policy about them could break authentication and authorization of the cluster.
 const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
     ("authentication.k8s.io", "selfsubjectreviews"),
     ("authentication.k8s.io", "tokenreviews"),
@@ -91,23 +91,27 @@ const EXCLUDED_REVIEWS: [(&str, &str); 6] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Whether policies apply to a resource at all. They do to webhook configurations, which no webhook is asked about.
-fn is_judged(target: Target<'_>) -> bool {
+/// Whether policies apply to a resource. Unlike webhooks, they apply to webhook configurations.
+fn is_judged(target: AdmissionTarget<'_>) -> bool {
     let (group, plural) = (target.resource_type.group.as_str(), target.resource_type.plural.as_str());
     let is_policy = group == GROUP && POLICY_KINDS.contains(&plural);
     !is_policy && !EXCLUDED_REVIEWS.contains(&(group, plural))
 }
 
-/// Whether the labels of the namespace select a request.
-async fn selects_namespace(criteria: &Criteria, facts: &Facts<'_, '_>, object: Option<&Object>) -> bool {
-    if !criteria.selects_namespaces() || facts.is_outside_namespaces() {
+/// Whether the namespace selector matches the request.
+async fn selects_namespace(
+    criteria: &Criteria,
+    policy_request: &PolicyRequest<'_, '_>,
+    object: Option<&Object>,
+) -> bool {
+    if !criteria.selects_namespaces() || policy_request.is_outside_namespaces() {
         return true;
     }
-    // A namespace that is written has the labels that it will have.
-    let is_namespace = facts.request.call.resource_type.is_namespace();
-    let namespace = match object.filter(|_| is_namespace && facts.request.subresource().is_empty()) {
+    // A Namespace that is written is matched by its new labels.
+    let is_namespace = policy_request.request.call.resource_type.is_namespace();
+    let namespace = match object.filter(|_| is_namespace && policy_request.request.subresource().is_empty()) {
         Some(written) => Some(written),
-        None => facts.namespace_object().await,
+        None => policy_request.namespace_object().await,
     };
     let labels = namespace.and_then(|namespace| namespace.get("metadata")?.get("labels")?.as_object());
     criteria.selects_namespace(labels)

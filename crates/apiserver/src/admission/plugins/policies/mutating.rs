@@ -1,39 +1,45 @@
-//! `MutatingAdmissionPolicy`: policies change what will be written.
+//! `MutatingAdmissionPolicy`: policies change the object.
 
 use std::sync::Arc;
 
 use kinds::apply::merge_configuration;
-use kinds::policies::{Binding, Change, Matched, MutatingPolicy, apply_operations};
+use kinds::policies::{Binding, Matched, MutatingPolicy, MutationResult, apply_operations};
 use model::error::{Denied, Error};
 use serde_json::Value;
 
-use super::asking::{Facts, target};
 use super::params::{self, Problem};
-use super::seen::{Seen, is_about};
-use super::{Followed, is_judged, selects_namespace, view};
-use crate::admission::follow::Follows;
-use crate::admission::{Operation, Phases, Plugin, Request, Step, Target};
+use super::policy_request::{PolicyRequest, target};
+use super::versioned_request::{VersionedRequest, is_about};
+use super::{PolicyInformers, equivalents, is_judged, selects_namespace};
+use crate::admission::informers::PluginInformer;
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Operation, Phases, Plugin, PluginResult};
 use crate::registry::{Object, Served};
 
-pub(in super::super) struct MutatingAdmissionPolicy(Followed<MutatingPolicy>);
+pub(in super::super) struct MutatingAdmissionPolicy(PolicyInformers<MutatingPolicy>);
 
 impl MutatingAdmissionPolicy {
     pub fn new() -> Self {
-        Self(Followed::new("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", |_, object| {
-            Some(MutatingPolicy::compile(&object))
-        }))
+        Self(PolicyInformers::new(
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            |_, object| Some(MutatingPolicy::compile(&object)),
+        ))
     }
 
-    pub fn follows(&self) -> [Arc<dyn Follows>; 2] {
-        self.0.follows()
+    pub fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
+        self.0.informers()
     }
 }
 
-/// A policy that is about a request, with its bindings and the way in which it is about it.
-type About = (Arc<MutatingPolicy>, Vec<Arc<Binding>>, Matched);
+/// A policy that matches a request, its bindings, and the type that it matched.
+struct MatchedPolicy {
+    policy: Arc<MutatingPolicy>,
+    bindings: Vec<Arc<Binding>>,
+    matched: Matched,
+}
 
 impl Plugin for MutatingAdmissionPolicy {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::mutating(is_judged(target) && target.operation != Operation::Delete)
     }
 
@@ -41,30 +47,37 @@ impl Plugin for MutatingAdmissionPolicy {
         true
     }
 
-    fn admit<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a mut Object>) -> Step<'a> {
-        let Some(object) = object else { return Step::OK };
-        let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else { return Step::OK };
-        let equivalents = view::equivalents(request);
-        let named: Vec<_> = equivalents.iter().map(|of| view::named(of)).collect();
+    fn admit<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a mut Object>,
+    ) -> PluginResult<'a> {
+        let Some(object) = object else { return PluginResult::OK };
+        let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else {
+            return PluginResult::OK;
+        };
+        let equivalents = equivalents::equivalents(request);
+        let named: Vec<_> = equivalents.iter().map(|of| equivalents::matched_resource(of)).collect();
         let of_request = target(request, &named);
         let is_again = request.is_again();
-        let about = bound.all.iter().filter_map(|(policy, bindings)| {
+        let matching = bound.all.iter().filter_map(|(policy, bindings)| {
             let matched = policy.criteria.rules(&of_request);
             let is_asked = matched != Matched::No
                 && (policy.is_reinvoked || !is_again)
                 && policy.criteria.selects_object(Some(object), request.old);
-            is_asked.then(|| (policy.clone(), bindings.clone(), matched))
+            is_asked.then(|| MatchedPolicy { policy: policy.clone(), bindings: bindings.clone(), matched })
         });
-        let about: Vec<About> = about.collect();
-        if about.is_empty() {
-            return Step::OK;
+        let matching: Vec<MatchedPolicy> = matching.collect();
+        if matching.is_empty() {
+            return PluginResult::OK;
         }
         drop(named);
-        Step::later(async move {
-            let facts = Facts::new(request, equivalents);
-            let mut changing = Changing { facts: &facts, object, refusals: Vec::new(), is_changed: false };
-            for about in &about {
-                changing.policy(about).await?;
+        PluginResult::later(async move {
+            let policy_request = PolicyRequest::new(request, equivalents);
+            let mut changing =
+                Changing { policy_request: &policy_request, object, refusals: Vec::new(), is_changed: false };
+            for policy in &matching {
+                changing.policy(policy).await?;
             }
             if changing.is_changed {
                 request.note_change();
@@ -74,28 +87,36 @@ impl Plugin for MutatingAdmissionPolicy {
     }
 }
 
-/// Why a policy refuses a request.
-struct Refused {
+/// The refusal of a policy.
+struct PolicyRefusal {
     message: String,
     reason: &'static str,
 }
 
-/// A request that policies change one after the other.
+/// A request while policies change its object one after the other.
 struct Changing<'c, 'r, 'a> {
-    facts: &'c Facts<'r, 'a>,
+    policy_request: &'c PolicyRequest<'r, 'a>,
     object: &'c mut Object,
-    refusals: Vec<Refused>,
+    refusals: Vec<PolicyRefusal>,
     is_changed: bool,
 }
 
 impl Changing<'_, '_, '_> {
-    async fn policy(&mut self, (policy, bindings, matched): &About) -> Result<(), Error> {
-        let facts = self.facts;
-        let (request, api) = (facts.request, &facts.request.call.api);
-        if !selects_namespace(&policy.criteria, facts, Some(self.object)).await {
+    async fn policy(
+        &mut self,
+        MatchedPolicy { policy, bindings, matched }: &MatchedPolicy,
+    ) -> Result<(), Error> {
+        let policy_request = self.policy_request;
+        let (request, api) = (policy_request.request, &policy_request.request.call.api);
+        if !selects_namespace(&policy.criteria, policy_request, Some(self.object)).await {
             return Ok(());
         }
-        let kind = match policy.param_kind.as_ref().map(|kind| params::kind_of(api, kind)).transpose() {
+        let kind = match policy
+            .param_kind
+            .as_ref()
+            .map(|(version, kind)| params::kind_of(api, version, kind))
+            .transpose()
+        {
             Ok(kind) => kind,
             Err(problem) => {
                 self.unusable(policy, None, &problem);
@@ -103,7 +124,7 @@ impl Changing<'_, '_, '_> {
             }
         };
         for binding in bindings {
-            if !is_about(binding, facts, Some(self.object)).await {
+            if !is_about(binding, policy_request, Some(self.object)).await {
                 continue;
             }
             let params = match params::of_binding(api, kind.as_deref(), binding, request.namespace()).await {
@@ -121,7 +142,7 @@ impl Changing<'_, '_, '_> {
         Ok(())
     }
 
-    /// Makes the changes of a policy with parameters.
+    /// Applies the mutations of a policy with one set of parameters.
     async fn change(
         &mut self,
         policy: &MutatingPolicy,
@@ -129,9 +150,9 @@ impl Changing<'_, '_, '_> {
         matched: Matched,
         params: Option<&Object>,
     ) -> Result<(), Error> {
-        let facts = self.facts;
-        let mut seen = Seen::new(facts, Some(self.object), matched).await?;
-        match policy.is_about(&seen.input(facts, params)) {
+        let policy_request = self.policy_request;
+        let mut versioned = VersionedRequest::new(policy_request, Some(self.object), matched).await?;
+        match policy.is_about(&versioned.input(policy_request, params)) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(problem) => {
@@ -139,21 +160,27 @@ impl Changing<'_, '_, '_> {
                 return Ok(());
             }
         }
-        let (resource, before) = (&facts.request.call.resource_type, seen.object.clone());
+        let (resource, before) = (&policy_request.request.call.resource_type, versioned.object.clone());
         for index in 0..policy.changes() {
-            let changed = policy.change(index, &seen.input(facts, params));
-            let live = seen.object.as_ref().expect("nothing is changed where nothing is written");
-            match changed.and_then(|change| applied(resource, seen.of, live, change)) {
-                Ok(Some(changed)) => seen.object = Some(completed(seen.of, changed)?),
+            let changed = policy.change(index, &versioned.input(policy_request, params));
+            let live = versioned.object.as_ref().expect("nothing is changed where nothing is written");
+            match changed.and_then(|change| applied(resource, versioned.of, live, change)) {
+                Ok(Some(changed)) => versioned.object = Some(completed(versioned.of, changed)?),
                 Ok(None) => {}
                 Err(problem) => self.refuse(policy, Some(binding), problem, "Invalid"),
             }
         }
-        if seen.object != before
-            && let Some(changed) = seen.object
+        if versioned.object != before
+            && let Some(changed) = versioned.object
         {
             self.is_changed = true;
-            *self.object = view::back(seen.of, facts.request.shown, changed, self.object).await?;
+            *self.object = equivalents::from_equivalent(
+                versioned.of,
+                policy_request.request.shown,
+                changed,
+                self.object,
+            )
+            .await?;
         }
         Ok(())
     }
@@ -179,11 +206,11 @@ impl Changing<'_, '_, '_> {
             }
             None => format!("policy \"{}\" denied request: {problem}", policy.name),
         };
-        self.refusals.push(Refused { message, reason });
+        self.refusals.push(PolicyRefusal { message, reason });
     }
 
     fn answer(self) -> Result<(), Error> {
-        let request = self.facts.request;
+        let request = self.policy_request.request;
         let Some(first) = self.refusals.first() else { return Ok(()) };
         let of = &request.call.resource_type;
         Err(Error::Denied(Box::new(Denied {
@@ -198,31 +225,36 @@ impl Changing<'_, '_, '_> {
     }
 }
 
-/// What a change makes of an object; nothing if it stays as it is.
-fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Result<Option<Object>, String> {
-    // A part whose type is of another group, such as a Scale: Kubernetes does not find the type.
+/// Applies one mutation; `None` if the object stays as it is.
+fn applied(
+    resource: &Served,
+    of: &Served,
+    live: &Object,
+    change: MutationResult,
+) -> Result<Option<Object>, String> {
+    // Kubernetes does not find the type of a subresource of another group, such as Scale.
     let is_foreign = of.group != resource.group;
     match change {
-        Change::Configuration(_) if is_foreign => Err(format!(
+        MutationResult::Configuration(_) if is_foreign => Err(format!(
             "error applying patch: failed to convert patch object to typed object: no corresponding type for {}, Kind={}",
             of.api_version(),
             of.kind
         )),
-        Change::Operations(_) if is_foreign && resource.custom.is_some() => {
+        MutationResult::Operations(_) if is_foreign && resource.custom.is_some() => {
             Err(format!("request to convert CR to an invalid group/version: {}", of.api_version()))
         }
-        Change::Configuration(mut config) => {
+        MutationResult::Configuration(mut config) => {
             let mut live = live.clone();
             let named: Vec<_> = ["apiVersion", "kind"].map(|key| (key, live.remove(key))).into();
             named.iter().for_each(|(key, _)| drop(config.remove(*key)));
-            let merged = merge_configuration(of.strategy.parts(), &live, &config);
+            let merged = merge_configuration(of.strategy.field_ownership(), &live, &config);
             let mut merged = merged.map_err(|problem| format!("error applying patch: {problem}"))?;
             for (key, value) in named {
                 merged.extend(value.map(|value| (key.to_owned(), value)));
             }
             Ok(Some(merged))
         }
-        Change::Operations(operations) => {
+        MutationResult::Operations(operations) => {
             let patched = apply_operations(&Value::Object(live.clone()), &operations)?;
             match patched {
                 Some(Value::Object(object)) => Ok(Some(object)),
@@ -233,7 +265,7 @@ fn applied(resource: &Served, of: &Served, live: &Object, change: Change) -> Res
     }
 }
 
-/// A changed object in the shape of its type, with what is left open filled in.
+/// Decodes and defaults a changed object.
 fn completed(of: &Served, mut object: Object) -> Result<Object, Error> {
     of.strategy.decode(&mut object).map_err(Error::internal)?;
     of.strategy.default(&mut object);

@@ -1,4 +1,4 @@
-//! The parameters of a binding.
+//! The parameters of a policy binding.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use kinds::policies::{Binding, ParamRef, Params};
 use model::error::Error;
 use model::{ObjectKey, Selector};
 
-use super::view;
+use super::equivalents;
 use crate::api::ApiServer;
 use crate::pages::Pages;
 use crate::registry::{Object, Served};
 use crate::verbs::store_error;
 
-/// Why a request cannot be judged.
+/// The reason why a policy cannot be evaluated.
 pub(super) enum Problem {
-    /// What is wrong with the policy or its binding.
+    /// The policy or its binding is misconfigured.
     Configuration(String),
     /// The server failed.
     Failure(Error),
@@ -26,21 +26,18 @@ impl From<Error> for Problem {
     }
 }
 
-/// The type of the parameters of a policy.
-pub(super) fn kind_of(
-    api: &ApiServer,
-    (api_version, kind): &(String, String),
-) -> Result<Arc<Served>, String> {
+/// The resource type of `paramKind`.
+pub(super) fn kind_of(api: &ApiServer, api_version: &str, kind: &str) -> Result<Arc<Served>, String> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let registry = api.registry();
-    let of_version = registry.of_version(group, version).find(|of| of.kind == *kind && of.is_stored());
+    let of_version = registry.of_version(group, version).find(|of| of.kind == kind && of.is_stored());
     let found = of_version.and_then(|of| registry.find(group, version, &of.plural));
     found.cloned().ok_or_else(|| {
         format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
     })
 }
 
-/// The parameters of a binding; one that is nothing where it takes none.
+/// The parameters of a binding; a single `None` if the policy takes none.
 pub(super) async fn of_binding(
     api: &ApiServer,
     kind: Option<&Served>,
@@ -59,7 +56,7 @@ pub(super) async fn of_binding(
     }
 }
 
-/// The namespace that parameters are in; empty for those that are in none.
+/// The namespace of the parameters; empty for cluster-scoped kinds.
 fn space(kind: &Served, reference: &ParamRef, namespace: &str) -> Result<String, String> {
     let wrong = match (kind.namespaced, reference.namespace.as_str()) {
         (false, "") => return Ok(String::new()),
@@ -76,7 +73,7 @@ fn space(kind: &Served, reference: &ParamRef, namespace: &str) -> Result<String,
 async fn named(api: &ApiServer, kind: &Served, namespace: &str, name: &str) -> Result<Vec<Object>, Error> {
     let key = ObjectKey::new(&kind.resource, namespace, name);
     match api.store.get(&key, None).await.map_err(store_error)? {
-        Some(found) => Ok(vec![view::read(kind, &found).await?]),
+        Some(found) => Ok(vec![equivalents::read_stored(kind, &found).await?]),
         None => Ok(Vec::new()),
     }
 }
@@ -94,7 +91,7 @@ async fn selected(
     let mut found = Vec::new();
     while let Some(page) = pages.next().await.map_err(store_error)? {
         for item in &page.items {
-            found.push(view::read(kind, item).await?);
+            found.push(equivalents::read_stored(kind, item).await?);
         }
     }
     Ok(found)

@@ -1,36 +1,36 @@
-//! `ValidatingAdmissionPolicy`: policies judge what will be written.
+//! `ValidatingAdmissionPolicy`: policies check the object.
 
 use std::sync::Arc;
 
 use kinds::policies::{Binding, Judgement, Matched, ValidatingPolicy};
 use model::error::Error;
 
-use super::asking::{Facts, target};
 use super::params::{self, Problem};
-use super::seen::{Seen, is_about};
-use super::{Followed, is_judged, selects_namespace, view};
-use crate::admission::follow::Follows;
-use crate::admission::{Phases, Plugin, Request, Step, Target};
+use super::policy_request::{PolicyRequest, target};
+use super::versioned_request::{VersionedRequest, is_about};
+use super::{PolicyInformers, equivalents, is_judged, selects_namespace};
+use crate::admission::informers::PluginInformer;
+use crate::admission::{AdmissionAttributes, AdmissionTarget, Phases, Plugin, PluginResult};
 use crate::registry::Object;
 
-pub(in super::super) struct ValidatingAdmissionPolicy(Followed<ValidatingPolicy>);
+pub(in super::super) struct ValidatingAdmissionPolicy(PolicyInformers<ValidatingPolicy>);
 
 impl ValidatingAdmissionPolicy {
     pub fn new() -> Self {
-        Self(Followed::new(
+        Self(PolicyInformers::new(
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",
             |_, object| Some(ValidatingPolicy::compile(&object)),
         ))
     }
 
-    pub fn follows(&self) -> [Arc<dyn Follows>; 2] {
-        self.0.follows()
+    pub fn informers(&self) -> [Arc<dyn PluginInformer>; 2] {
+        self.0.informers()
     }
 }
 
 impl Plugin for ValidatingAdmissionPolicy {
-    fn handles(&self, target: Target<'_>) -> Phases {
+    fn handles(&self, target: AdmissionTarget<'_>) -> Phases {
         Phases::validating(is_judged(target))
     }
 
@@ -38,10 +38,16 @@ impl Plugin for ValidatingAdmissionPolicy {
         true
     }
 
-    fn validate<'a>(&'a self, request: &'a Request<'_>, object: Option<&'a Object>) -> Step<'a> {
-        let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else { return Step::OK };
-        let equivalents = view::equivalents(request);
-        let named: Vec<_> = equivalents.iter().map(|of| view::named(of)).collect();
+    fn validate<'a>(
+        &'a self,
+        request: &'a AdmissionAttributes<'_>,
+        object: Option<&'a Object>,
+    ) -> PluginResult<'a> {
+        let Some(bound) = self.0.bound().filter(|bound| !bound.all.is_empty()) else {
+            return PluginResult::OK;
+        };
+        let equivalents = equivalents::equivalents(request);
+        let named: Vec<_> = equivalents.iter().map(|of| equivalents::matched_resource(of)).collect();
         let of_request = target(request, &named);
         let about = bound.all.iter().filter_map(|(policy, bindings)| {
             let matched = policy.criteria.rules(&of_request);
@@ -50,41 +56,48 @@ impl Plugin for ValidatingAdmissionPolicy {
         });
         let about: Vec<_> = about.collect();
         if about.is_empty() {
-            return Step::OK;
+            return PluginResult::OK;
         }
         drop(named);
-        Step::later(async move {
-            let facts = Facts::new(request, equivalents);
+        PluginResult::later(async move {
+            let policy_request = PolicyRequest::new(request, equivalents);
             let mut judgement = Judgement::default();
             for (policy, bindings, matched) in &about {
-                judge(&facts, object, (policy, bindings, *matched), &mut judgement).await?;
+                judge(&policy_request, object, policy, bindings, *matched, &mut judgement).await?;
             }
             answer(request, object, judgement.finish())
         })
     }
 }
 
-/// Adds what a policy that is about a request says of it.
+/// Evaluates a matching policy and adds its results.
 async fn judge(
-    facts: &Facts<'_, '_>,
+    policy_request: &PolicyRequest<'_, '_>,
     object: Option<&Object>,
-    (policy, bindings, matched): (&ValidatingPolicy, &[Arc<Binding>], Matched),
+    policy: &ValidatingPolicy,
+    bindings: &[Arc<Binding>],
+    matched: Matched,
     judgement: &mut Judgement,
 ) -> Result<(), Error> {
-    let (request, api) = (facts.request, &facts.request.call.api);
-    if !selects_namespace(&policy.criteria, facts, object).await {
+    let (request, api) = (policy_request.request, &policy_request.request.call.api);
+    if !selects_namespace(&policy.criteria, policy_request, object).await {
         return Ok(());
     }
-    let kind = match policy.param_kind.as_ref().map(|kind| params::kind_of(api, kind)).transpose() {
+    let kind = match policy
+        .param_kind
+        .as_ref()
+        .map(|(version, kind)| params::kind_of(api, version, kind))
+        .transpose()
+    {
         Ok(kind) => kind,
         Err(problem) => {
             judgement.unusable(policy, None, &problem);
             return Ok(());
         }
     };
-    let mut seen = None;
+    let mut versioned = None;
     for binding in bindings {
-        if !is_about(binding, facts, object).await {
+        if !is_about(binding, policy_request, object).await {
             continue;
         }
         let params = match params::of_binding(api, kind.as_deref(), binding, request.namespace()).await {
@@ -95,18 +108,22 @@ async fn judge(
             }
             Err(Problem::Failure(error)) => return Err(error),
         };
-        if seen.is_none() && !params.is_empty() {
-            seen = Some(Seen::new(facts, object, matched).await?);
+        if versioned.is_none() && !params.is_empty() {
+            versioned = Some(VersionedRequest::new(policy_request, object, matched).await?);
         }
-        let Some(seen) = &seen else { continue };
+        let Some(versioned) = &versioned else { continue };
         for params in &params {
-            judgement.add(policy, binding, policy.judge(&seen.input(facts, params.as_ref())));
+            judgement.add(policy, binding, policy.judge(&versioned.input(policy_request, params.as_ref())));
         }
     }
     Ok(())
 }
 
-fn answer(request: &Request<'_>, object: Option<&Object>, judgement: Judgement) -> Result<(), Error> {
+fn answer(
+    request: &AdmissionAttributes<'_>,
+    object: Option<&Object>,
+    judgement: Judgement,
+) -> Result<(), Error> {
     judgement.warnings.iter().for_each(|warning| request.warn(warning));
     for (key, value) in judgement.annotations {
         request.annotate(&key, || value);
@@ -114,5 +131,6 @@ fn answer(request: &Request<'_>, object: Option<&Object>, judgement: Judgement) 
     let Some(refusal) = judgement.refusal else { return Ok(()) };
     let of = &request.call.resource_type;
     let about = (of.group.as_str(), of.plural.as_str(), request.name_in_messages(object));
-    Err(Error::denied(about, refusal.message, refusal.reason, refusal.code))
+    let (group, resource, name) = about;
+    Err(Error::denied(group, resource, name, refusal.message, refusal.reason, refusal.code))
 }

@@ -1,4 +1,4 @@
-//! Job: pods that run to their end. Which pods are its own is generated; its template is fixed.
+//! Job. Its selector is generated, and its template immutable.
 
 mod policies;
 mod spec;
@@ -13,7 +13,7 @@ use crate::rules::columns::{AGE, Column, NAME, age, name};
 use crate::rules::common::keep_all_but_status;
 use crate::rules::selection::Selection;
 use crate::rules::workload::{
-    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, name_warning, optional, part, present,
+    CONTAINERS, IMAGES, SELECTOR, container_cells, default_template, map_at, name_warning, optional, present,
     reset_status, template_warnings,
 };
 use crate::rules::{Dependents, KindRules, SelectableField, Subresource};
@@ -29,7 +29,7 @@ const LEGACY_JOB_NAME: &str = "job-name";
 const INDEXED: &str = "Indexed";
 const NON_INDEXED: &str = "NonIndexed";
 
-/// What a client is told who deletes a Job and does not say what becomes of its pods.
+/// Kubernetes' warning for a deletion of a Job without a propagation policy.
 const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -70,9 +70,9 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Status", "string", "How far it is."),
-        Column::new("Completions", "string", "How many of its pods have succeeded, of how many shall."),
-        Column::new("Duration", "string", "How long it ran, or runs."),
+        Column::new("Status", "string", "The status of the job."),
+        Column::new("Completions", "string", "Succeeded and required pods."),
+        Column::new("Duration", "string", "The run time of the job."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -100,7 +100,7 @@ fn default(object: &mut Object) {
     set_default(spec, "podReplacementPolicy", replacement);
 }
 
-/// Fills in the status of the conditions in the failure policy of a spec.
+/// Defaults of the Pod conditions in the failure policy.
 pub(super) fn default_patterns(spec: &mut Object) {
     let rules = spec.get_mut("podFailurePolicy").and_then(|policy| policy.get_mut("rules"));
     for rule in rules.and_then(Value::as_array_mut).into_iter().flatten() {
@@ -113,7 +113,7 @@ pub(super) fn default_patterns(spec: &mut Object) {
     }
 }
 
-/// Marks the pods of the template with the job's name and uid, and selects those with the uid.
+/// Labels the Pods of the template with the Job's name and uid, and selects the uid.
 fn generate_selector(object: &mut Object) {
     let name = text(object, &["metadata", "name"]).to_owned();
     let uid = text(object, &["metadata", "uid"]).to_owned();
@@ -127,7 +127,7 @@ fn generate_selector(object: &mut Object) {
     set_default(map_mut(map_mut(spec, "selector"), "matchLabels"), CONTROLLER_UID, &uid);
 }
 
-/// A job without labels has those of its template.
+/// A Job without labels gets those of its template.
 fn inherit_labels(object: &mut Object) {
     let labels = value(object, &["spec", "template", "metadata", "labels"]).cloned();
     let metadata = map_mut(object, "metadata");
@@ -138,12 +138,12 @@ fn inherit_labels(object: &mut Object) {
     }
 }
 
-/// What a client should be told about the spec of a job at this path.
+/// Warnings about the spec of a Job at this path.
 pub(super) fn spec_warnings(new: &Object, old: Option<&Object>, path: &[&str]) -> Vec<String> {
     const MANY_COMPLETIONS: i64 = 100_000;
     const MUCH_PARALLELISM: i64 = 10_000;
     let generation = |object| number(object, &["metadata", "generation"]);
-    let Some(spec) = part(new, path) else { return Vec::new() };
+    let Some(spec) = map_at(new, path) else { return Vec::new() };
     if old.is_some_and(|old| generation(old) == generation(new)) {
         return Vec::new();
     }
@@ -171,7 +171,7 @@ fn is_condition(object: &Object, condition: &str) -> bool {
 }
 
 fn cells(object: &Object, now: jiff::Timestamp) -> Vec<Value> {
-    let [containers, images] = container_cells(part(object, &["spec"]));
+    let [containers, images] = container_cells(map_at(object, &["spec"]));
     vec![
         name(object),
         phase(object).into(),

@@ -1,4 +1,4 @@
-//! Which pods make a job fail or succeed.
+//! Pod failure policy and success policy of a Job.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::INDEXED;
 use crate::rules::batch::indexes;
 use crate::rules::go::{Go, OPTIONAL, TEXT};
 use crate::rules::label_selector::invalid;
-use crate::rules::workload::{invalid_shown, negative, optional, part, present};
+use crate::rules::workload::{invalid_shown, map_at, negative, optional, present};
 
 const RULES_MAX: usize = 20;
 const EXIT_CODES_MAX: usize = 255;
@@ -29,14 +29,14 @@ const FAILURE_RULE: Go =
     Go::Struct(&[("action", TEXT), ("onExitCodes", EXIT_CODES), ("onPodConditions", Go::List(&PATTERN))]);
 const SUCCESS_RULE: Go = Go::Struct(&[("succeededIndexes", OPTIONAL), ("succeededCount", OPTIONAL)]);
 
-/// A failure policy in messages.
+/// A failure policy, for messages.
 pub(super) const FAILURE_POLICY: Go = Go::Pointer(&[("rules", Go::List(&FAILURE_RULE))]);
-/// A success policy in messages.
+/// A success policy, for messages.
 pub(super) const SUCCESS_POLICY: Go = Go::Pointer(&[("rules", Go::List(&SUCCESS_RULE))]);
 
-/// What is wrong with the failure policy of a spec at this path.
+/// Validates the failure policy of a spec at this path.
 pub(super) fn bad_failure_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(policy) = part(spec, &["podFailurePolicy"]) else { return Vec::new() };
+    let Some(policy) = map_at(spec, &["podFailurePolicy"]) else { return Vec::new() };
     let path = path.field("podFailurePolicy.rules");
     let rules = items(policy, &["rules"]);
     let mut errors = Vec::new();
@@ -58,7 +58,7 @@ fn bad_rule(spec: &Object, rule: &Object, path: &Path<'_>) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path.field("action"), action, detail));
     }
     errors.extend(bad_choice(&path.field("action"), action, &ACTIONS));
-    let (codes, patterns) = (part(rule, &["onExitCodes"]), items(rule, &["onPodConditions"]));
+    let (codes, patterns) = (map_at(rule, &["onExitCodes"]), items(rule, &["onPodConditions"]));
     if let Some(codes) = codes {
         errors.extend(bad_exit_codes(spec, codes, &path.field("onExitCodes")));
     }
@@ -72,7 +72,7 @@ fn bad_rule(spec: &Object, rule: &Object, path: &Path<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// The error for a text that has to be one of these.
+/// The error for a value that is not in a list.
 fn bad_choice(path: &Path<'_>, chosen: &str, choices: &[&str]) -> Option<FieldError> {
     if chosen.is_empty() {
         let choices: Vec<String> = choices.iter().map(|choice| quote(choice)).collect();
@@ -135,9 +135,9 @@ fn has_container(spec: &Object, name: &str) -> bool {
     })
 }
 
-/// What is wrong with the success policy of a spec at this path.
+/// Validates the success policy of a spec at this path.
 pub(super) fn bad_success_policy(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
-    let Some(policy) = part(spec, &["successPolicy"]) else { return Vec::new() };
+    let Some(policy) = map_at(spec, &["successPolicy"]) else { return Vec::new() };
     let path = path.field("successPolicy");
     if text(spec, &["completionMode"]) != INDEXED {
         let shown = SUCCESS_POLICY.write(spec.get("successPolicy"));

@@ -1,4 +1,4 @@
-//! What the spec of a job must be.
+//! Validation of the spec of a Job.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -12,21 +12,21 @@ use crate::rules::go::{Go, OPTIONAL};
 use crate::rules::label_selector::{bad_label_selector, invalid};
 use crate::rules::selection::{Selection, bad_selector};
 use crate::rules::workload::{
-    bad_template, changed_selector, invalid_shown, negative, optional, part, present,
+    bad_template, changed_selector, invalid_shown, map_at, negative, optional, present,
 };
 
 const MANAGER_MAX: usize = 63;
 const PARALLELISM_MAX: i64 = 100_000;
 const FAILED_INDEXES_MAX: i64 = 100_000;
-/// With more completions than this, limits are lower.
+/// Above this number of completions limits are lower.
 const MANY_COMPLETIONS: i64 = 100_000;
 const PARALLELISM_MAX_FOR_MANY: i64 = 10_000;
 const FAILED_INDEXES_MAX_FOR_MANY: i64 = 10_000;
 const MODES: [&str; 2] = [NON_INDEXED, INDEXED];
 
-/// What is wrong with a job, whether it is new or not.
+/// Validates a Job on create and update.
 pub(super) fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let Some(spec) = part(object, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(object, &["spec"]) else { return Vec::new() };
     let mut errors = bad_generated_selector(object, spec, old);
     errors.extend(bad_selected_spec(spec));
     if text(spec, &["completionMode"]) == INDEXED
@@ -42,9 +42,9 @@ pub(super) fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError>
     errors
 }
 
-/// What is wrong with a change of a job.
+/// Validates the change of a Job.
 pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(spec) = part(new, &["spec"]) else { return Vec::new() };
+    let Some(spec) = map_at(new, &["spec"]) else { return Vec::new() };
     let mut errors = bad_selected_spec(spec);
     errors.extend(changed_completions(new, old));
     errors.extend(changed_selector(new, old));
@@ -79,9 +79,9 @@ fn changed_completions(new: &Object, old: &Object) -> Option<FieldError> {
     })
 }
 
-/// The template may change only before the job starts, and only in what says where its pods run.
+/// The template may change only before a suspended Job starts, and only in its scheduling directives.
 fn changed_template(new: &Object, old: &Object) -> Option<FieldError> {
-    let template = |object| part(object, &["spec", "template"]);
+    let template = |object| map_at(object, &["spec", "template"]);
     let (new_template, old_template) = (template(new)?, template(old)?);
     if new_template == old_template {
         return None;
@@ -93,7 +93,7 @@ fn changed_template(new: &Object, old: &Object) -> Option<FieldError> {
     Some(FieldError::invalid("spec.template", new_template.clone(), "field is immutable"))
 }
 
-/// A template without what may change while the job waits.
+/// A template without the scheduling directives.
 fn fixed_template(template: &Object) -> Object {
     let mut template = template.clone();
     let metadata = map_mut(&mut template, "metadata");
@@ -112,7 +112,7 @@ fn fixed_template(template: &Object) -> Object {
     template
 }
 
-/// What is wrong with labels and a selector that the server generates.
+/// Validates generated labels and selector.
 fn bad_generated_selector(object: &Object, spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let Some(selector) = present(spec, &["selector"]) else { return Vec::new() };
     if is_true(spec, &["manualSelector"]) {
@@ -156,7 +156,7 @@ fn bad_generated_selector(object: &Object, spec: &Object, old: Option<&Object>) 
     errors
 }
 
-/// What is wrong with the spec of a job, and with its selector.
+/// Validates the spec of a Job, including its selector.
 fn bad_selected_spec(spec: &Object) -> Vec<FieldError> {
     let mut errors = bad_spec(spec, &Path::SPEC);
     let selector = present(spec, &["selector"]);
@@ -173,7 +173,7 @@ fn bad_selected_spec(spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the spec of a job, or of the jobs of a cron job, at this path.
+/// Validates the spec of a Job, or of the Job template of a CronJob, at this path.
 pub(in crate::rules::batch) fn bad_spec(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = negative(
         spec,
@@ -204,7 +204,7 @@ pub(in crate::rules::batch) fn bad_spec(spec: &Object, path: &Path<'_>) -> Vec<F
     errors
 }
 
-/// A path that begins with a domain.
+/// Validates `managedBy`: a path that begins with a domain.
 fn bad_manager(path: &Path<'_>, manager: &str) -> Vec<FieldError> {
     const NO_PATH: &str = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
     let mut errors = Vec::new();
@@ -280,7 +280,7 @@ fn bad_indexed(spec: &Object, path: &Path<'_>) -> Vec<FieldError> {
         } else {
             let detail = format!("must be specified when completions is above {MANY_COMPLETIONS}");
             let required = FieldError::required(path.field("maxFailedIndexes"), detail);
-            // It comes before what is said of the parallelism.
+            // This error precedes the one about parallelism.
             errors.insert(errors.len() - usize::from(is_above), required);
         }
     }

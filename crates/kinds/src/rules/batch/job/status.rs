@@ -1,4 +1,4 @@
-//! What the status of a job must be, given what it was: most rules hold only for what a write changes.
+//! Validation of a Job's status: most rules apply only to changed fields.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use serde_json::Value;
 use super::{INDEXED, is_condition};
 use crate::rules::batch::indexes;
 use crate::rules::go::{Fields, Go, OPTIONAL};
-use crate::rules::workload::{invalid_shown, negative, optional, part, present};
+use crate::rules::workload::{invalid_shown, map_at, negative, optional, present};
 
 const UNCOUNTED: Fields = &[("succeeded", OPTIONAL), ("failed", OPTIONAL)];
 
-/// A job before and after a write of its status.
-struct Change<'a> {
+/// A Job before and after a status update.
+struct StatusUpdate<'a> {
     new: &'a Object,
     old: &'a Object,
 }
 
-/// What is wrong with a new status.
+/// Validates a new status.
 pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
-    let Some(status) = part(new, &["status"]) else { return Vec::new() };
-    let change = Change { new, old };
+    let Some(status) = map_at(new, &["status"]) else { return Vec::new() };
+    let change = StatusUpdate { new, old };
     let mut errors =
         negative(status, &Path::STATUS, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(bad_uncounted_pods(new));
@@ -36,7 +36,7 @@ pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Uids that are empty, or there twice.
+/// Reports empty or duplicate uids.
 fn bad_uncounted_pods(object: &Object) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
     let mut errors = Vec::new();
@@ -67,7 +67,7 @@ fn is_finished(object: &Object) -> bool {
     is_condition(object, "Complete") || is_condition(object, "Failed")
 }
 
-impl Change<'_> {
+impl StatusUpdate<'_> {
     fn is(&self, condition: &str) -> bool {
         is_condition(self.new, condition)
     }
@@ -76,12 +76,12 @@ impl Change<'_> {
         is_condition(self.old, condition)
     }
 
-    /// Whether one of these conditions became true or ceased to be.
-    fn turns(&self, conditions: &[&str]) -> bool {
+    /// Whether one of these conditions became true or false.
+    fn has_changed_condition(&self, conditions: &[&str]) -> bool {
         conditions.iter().any(|condition| self.is(condition) != self.was(condition))
     }
 
-    /// Whether one of these fields changes.
+    /// Whether one of these fields changed.
     fn changes(&self, fields: &[&str]) -> bool {
         fields.iter().any(|field| status(self.new, field) != status(self.old, field))
     }
@@ -94,14 +94,17 @@ impl Change<'_> {
         text(self.new, &["spec", "completionMode"]) == INDEXED
     }
 
-    /// Conditions and times that contradict each other.
+    /// Reports contradictory conditions and times.
     fn bad_ends(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_complete = self.is("Complete");
-        if self.turns(&["Complete", "Failed"]) && is_complete && self.is("Failed") {
+        if self.has_changed_condition(&["Complete", "Failed"]) && is_complete && self.is("Failed") {
             errors.push(bad_conditions("cannot set Complete=True and Failed=true conditions"));
         }
-        if self.turns(&["Complete", "FailureTarget"]) && is_complete && self.is("FailureTarget") {
+        if self.has_changed_condition(&["Complete", "FailureTarget"])
+            && is_complete
+            && self.is("FailureTarget")
+        {
             errors.push(bad_conditions("cannot set Complete=True and FailureTarget=true conditions"));
         }
         let end = status(self.new, "completionTime");
@@ -110,7 +113,7 @@ impl Change<'_> {
             let end = end.cloned().unwrap_or_default();
             errors.push(FieldError::invalid("status.completionTime", end, detail));
         };
-        if self.turns(&["Complete"]) || self.changes(&["completionTime"]) {
+        if self.has_changed_condition(&["Complete"]) || self.changes(&["completionTime"]) {
             match (end, is_complete) {
                 (Some(_), false) => {
                     wrong_end("cannot set completionTime when there is no Complete=True condition");
@@ -122,7 +125,7 @@ impl Change<'_> {
                 _ => {}
             }
         }
-        // Times are all written in the same way, so that their order is that of their texts.
+        // Times have one format, so that their text order is their time order.
         if self.changes(&["startTime", "completionTime"])
             && let (Some(start), Some(end)) = (start.and_then(Value::as_str), end.and_then(Value::as_str))
             && end < start
@@ -130,21 +133,24 @@ impl Change<'_> {
             let detail = "must be equal to or after `startTime`";
             errors.push(FieldError::invalid("status.completionTime", end, detail));
         }
-        if (self.turns(&["Failed"]) || self.changes(&["failedIndexes"]))
+        if (self.has_changed_condition(&["Failed"]) || self.changes(&["failedIndexes"]))
             && self.is("Failed")
             && !self.is("FailureTarget")
         {
             let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
             errors.push(bad_conditions(detail));
         }
-        if self.turns(&["Complete", "SuccessCriteriaMet"]) && is_complete && !self.is("SuccessCriteriaMet") {
+        if self.has_changed_condition(&["Complete", "SuccessCriteriaMet"])
+            && is_complete
+            && !self.is("SuccessCriteriaMet")
+        {
             let detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
             errors.push(bad_conditions(detail));
         }
         errors
     }
 
-    /// A job that has ended, with pods that have not.
+    /// Reports a finished Job with unfinished Pods.
     fn bad_end_of_pods(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if !is_finished(self.new) {
@@ -178,7 +184,7 @@ impl Change<'_> {
         errors
     }
 
-    /// Lists of indexes that cannot be, or that this job cannot have.
+    /// Reports invalid index lists.
     fn bad_indexes(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let list = |field: &str| status(self.new, field).and_then(Value::as_str);
@@ -237,7 +243,7 @@ impl Change<'_> {
         errors
     }
 
-    /// The condition that a success policy needs.
+    /// Reports `SuccessCriteriaMet` beside a failure, and a missing one beside `Complete` with a success policy.
     fn bad_success(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let is_met = self.is("SuccessCriteriaMet");
@@ -256,7 +262,7 @@ impl Change<'_> {
         errors
     }
 
-    /// What may only go in one direction.
+    /// Reports changes in a forbidden direction.
     fn bad_reversals(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for condition in ["Failed", "Complete", "FailureTarget"] {
@@ -265,7 +271,7 @@ impl Change<'_> {
                 errors.push(bad_conditions(&detail));
             }
         }
-        // An indexed job that runs everything at once can be made smaller.
+        // An elastic indexed Job can be scaled down.
         let of_spec = |field: &str| value(self.new, &["spec", field]);
         let may_shrink = self.is_indexed() && of_spec("completions") == of_spec("parallelism");
         for (field, may_decrease) in [("failed", false), ("succeeded", may_shrink)] {
@@ -300,7 +306,7 @@ impl Change<'_> {
         errors
     }
 
-    /// Whether its condition says that it was suspended and is no longer.
+    /// Whether the `Suspended` condition changes from true to false.
     fn is_resumed(&self) -> bool {
         let is_false = items(self.new, &["status", "conditions"]).iter().any(|item| {
             let field = |field: &str| item.get(field).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! PersistentVolume: storage that a claim can be bound to.
+//! PersistentVolume.
 
 mod sources;
 mod spec;
@@ -15,7 +15,7 @@ use crate::rules::{KindRules, Subresource};
 
 pub(in crate::rules) use spec::{Inline, bad_modes, bad_volume_spec};
 
-/// When the phase changed.
+/// The time of the last change of the phase.
 const TRANSITION: &str = "lastPhaseTransitionTime";
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
@@ -59,16 +59,16 @@ pub(super) const RULES: KindRules = KindRules {
     }],
     columns: &[
         NAME,
-        Column::new("Capacity", "string", "How much it holds."),
-        Column::new("Access Modes", "string", "How it can be mounted."),
-        Column::new("Reclaim Policy", "string", "What becomes of it without a claim."),
-        Column::new("Status", "string", "Whether it is in use."),
-        Column::new("Claim", "string", "The claim that has it."),
-        Column::new("StorageClass", "string", "The class that it belongs to."),
-        Column::new("VolumeAttributesClass", "string", "The class of what can be changed about it."),
-        Column::new("Reason", "string", "Why it is in its state."),
+        Column::new("Capacity", "string", "The capacity of the volume."),
+        Column::new("Access Modes", "string", "The access modes of the volume."),
+        Column::new("Reclaim Policy", "string", "The action after its claim is deleted."),
+        Column::new("Status", "string", "The phase of the volume."),
+        Column::new("Claim", "string", "The claim that is bound to it."),
+        Column::new("StorageClass", "string", "Its StorageClass."),
+        Column::new("VolumeAttributesClass", "string", "Its VolumeAttributesClass."),
+        Column::new("Reason", "string", "The reason of its phase."),
         AGE,
-        Column::new("VolumeMode", "string", "Whether it is a filesystem or a device.").wide(),
+        Column::new("VolumeMode", "string", "Filesystem or block device.").wide(),
     ],
     cells,
     ..KindRules::PLAIN
@@ -89,7 +89,7 @@ fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
         sources::NAMES.map(|name| spec.and_then(|spec| spec.get(name)).cloned())
     };
     let mut with_secret = old.clone();
-    // A secret for growing may come later.
+    // A Secret for expansion may be added later.
     let secret = ["spec", "csi", "controllerExpandSecretRef"];
     if has(old, &["spec", "csi"]) && !has(old, &secret) && has(new, &secret) {
         let csi = map_mut(map_mut(&mut with_secret, "spec"), "csi");
@@ -150,7 +150,7 @@ fn warnings(object: &Object) -> Vec<String> {
     warnings
 }
 
-/// The class of a volume or a claim; an annotation comes first.
+/// The class of a volume or claim; the annotation takes precedence.
 pub(super) fn class(object: &Object) -> &str {
     match text(object, &["metadata", "annotations", CLASS_ANNOTATION]) {
         "" => text(object, &["spec", "storageClassName"]),
@@ -158,7 +158,7 @@ pub(super) fn class(object: &Object) -> &str {
     }
 }
 
-/// Access modes in short.
+/// Abbreviated access modes.
 pub(super) fn short_modes(modes: &[Value]) -> String {
     let short = [
         ("ReadWriteOnce", "RWO"),
@@ -170,7 +170,7 @@ pub(super) fn short_modes(modes: &[Value]) -> String {
     short.map(|(_, short)| short).collect::<Vec<_>>().join(",")
 }
 
-/// The phase, or that it ends.
+/// The phase, or `Terminating`.
 pub(super) fn phase(object: &Object) -> &str {
     if has(object, &["metadata", "deletionTimestamp"]) {
         return "Terminating";
@@ -178,7 +178,7 @@ pub(super) fn phase(object: &Object) -> &str {
     text(object, &["status", "phase"])
 }
 
-/// A text, or a word for none.
+/// A text, or `<unset>` if it is empty.
 pub(super) fn or_unset<'a>(object: &'a Object, path: &[&str]) -> &'a str {
     value(object, path).and_then(Value::as_str).unwrap_or("<unset>")
 }

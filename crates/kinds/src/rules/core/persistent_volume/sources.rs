@@ -1,4 +1,4 @@
-//! The kinds of storage that a volume can be.
+//! Volume sources of PersistentVolumes.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::rules::common::{invalid_for, unsupported};
 use crate::rules::storage::bad_driver_name;
 
-/// A kind of storage: its field, its name in errors, what it cannot be without, and what else is checked.
+/// A volume source: its field, its name in errors, its required fields, and further validation.
 struct Source {
     field: &'static str,
     path: &'static str,
@@ -26,7 +26,7 @@ const fn source(
     Source { field, path, required, more }
 }
 
-/// In the order in which Kubernetes looks at them.
+/// In Kubernetes' order.
 const SOURCES: [Source; 22] = [
     source("hostPath", "hostPath", &["path"], bad_host_path),
     source("gcePersistentDisk", "persistentDisk", &["pdName"], bad_partition),
@@ -52,7 +52,7 @@ const SOURCES: [Source; 22] = [
     source("csi", "csi", &[], bad_csi),
 ];
 
-/// The fields of all of them.
+/// The fields of all sources.
 pub(super) const NAMES: [&str; SOURCES.len()] = {
     let mut names = [""; SOURCES.len()];
     let mut at = 0;
@@ -63,7 +63,7 @@ pub(super) const NAMES: [&str; SOURCES.len()] = {
     names
 };
 
-/// Those that no longer work: field, name in warnings, what to say.
+/// Deprecated and removed sources: field, name in warnings, message.
 pub(super) const OLD: [(&str, &str, &str); 6] = [
     ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -73,7 +73,7 @@ pub(super) const OLD: [(&str, &str, &str); 6] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// What a client may leave out.
+/// Defaults.
 const DEFAULTS: [(&str, &str, &str); 11] = [
     ("hostPath", "type", ""),
     ("iscsi", "iscsiInterface", "default"),
@@ -99,7 +99,7 @@ pub(super) fn default(spec: &mut Object) {
     }
 }
 
-/// Exactly one kind of storage, and that in order.
+/// Validates that there is exactly one source, and a valid one.
 pub(super) fn validate(path: &Path<'_>, spec: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut found = false;
@@ -220,7 +220,8 @@ fn bad_iscsi(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// A name of iSCSI: `iqn.2001-04.com.example:x`, `eui.` and 16 hexadecimal digits, or `naa.` and 32 of them.
+/// Whether a text is an iSCSI name: `iqn.2001-04.com.example:x`, `eui.` and 16 hexadecimal digits, or `naa.` and 32 of
+/// them.
 fn is_initiator(name: &str) -> bool {
     let hexadecimal =
         |rest: &str, length| rest.len() == length && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -248,7 +249,7 @@ fn bad_unit(path: &Path<'_>, own: &Object) -> Option<FieldError> {
     (!fine).then(|| FieldError::invalid(path.field("lun"), unit, problem))
 }
 
-/// A secret has to be named in full, where there is one.
+/// A Secret reference needs name and namespace.
 fn bad_secret(path: &Path<'_>, own: &Object) -> Vec<FieldError> {
     match own.get("secretRef").and_then(Value::as_object) {
         Some(secret) => missing(&path.field("secretRef"), secret, &["name", "namespace"]),

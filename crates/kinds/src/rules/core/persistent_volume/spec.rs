@@ -1,4 +1,4 @@
-//! What is wrong with the description of a volume, in a volume or in an attachment.
+//! Validation of a volume spec, in a PersistentVolume or inline in a VolumeAttachment.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -13,16 +13,16 @@ use crate::rules::quantities::{bad_amount, not_positive};
 
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// Whether a volume is described where it is used, and nowhere else.
+/// Whether a volume spec is inline, without a PersistentVolume.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Inline {
-    /// There is no object for it.
+    /// Inline.
     Yes,
-    /// It is an object.
+    /// A PersistentVolume.
     No,
 }
 
-/// What is wrong with access modes.
+/// Validates access modes.
 pub fn bad_modes(path: &Path<'_>, modes: &[Value]) -> Vec<FieldError> {
     let modes = || modes.iter().map(|mode| mode.as_str().unwrap_or_default());
     let mut errors: Vec<FieldError> =
@@ -34,7 +34,7 @@ pub fn bad_modes(path: &Path<'_>, modes: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the description of a volume.
+/// Validates a volume spec.
 pub fn bad_volume_spec(path: &Path<'_>, spec: &Object, inline: Inline) -> Vec<FieldError> {
     const NOT_INLINE: &str = "may not be specified in the context of inline volumes";
     let inline = inline == Inline::Yes;

@@ -1,4 +1,4 @@
-//! Labels and annotations of templates, and annotations that once were fields.
+//! Labels and annotations of templates, and annotations that have become fields.
 
 use model::error::{FieldError, Path, quote};
 use model::names::{annotation_key, label_value, qualified_name};
@@ -9,20 +9,20 @@ use serde_json::Value;
 use super::fields::{Errors, all_containers, descending, invalid, object, set_text};
 use super::scheduling::check_tolerations;
 
-/// What names a pod that a node runs on its own.
+/// The annotation of a mirror Pod (a static Pod of a node).
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-/// Where the seccomp profile of a pod once was.
+/// The former annotation of a Pod's seccomp profile.
 pub const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
-/// Where those of its containers once were.
+/// The prefix of the former annotations of containers' seccomp profiles.
 pub const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
-/// Where the profiles of AppArmor once were.
+/// The prefix of the former annotations of AppArmor profiles.
 pub const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 
-/// What is wrong with labels.
+/// Validates labels.
 pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &Path<'_>) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn check_labels(errors: &mut Errors, labels: Option<&Value>, path: &Path<'_>
     }
 }
 
-/// What is wrong with the annotations in metadata.
+/// Validates the annotations in metadata.
 pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &Path<'_>) {
     let mut size = 0;
     for (key, value) in entries(metadata, &["annotations"]) {
@@ -43,7 +43,7 @@ pub fn check_annotations(errors: &mut Errors, metadata: &Object, path: &Path<'_>
     }
 }
 
-/// What is wrong with the annotations that pods know.
+/// Validates annotations with a meaning for Pods.
 pub fn check_known(errors: &mut Errors, metadata: &Object, spec: &Object, path: &Path<'_>) {
     let Some(annotations) = object(metadata, "annotations") else { return };
     if let Some(value) = annotations.get(MIRROR).filter(|_| text(spec, &["nodeName"]).is_empty()) {
@@ -93,13 +93,13 @@ fn check_seccomp(errors: &mut Errors, profile: &str, path: &Path<'_>) {
     }
 }
 
-/// Looks up what annotations say of containers by name, in keys with this beginning.
+/// Looks up the annotation of a container by its name, in keys with this prefix.
 pub fn of_containers<'a>(annotations: &'a Object, prefix: &str) -> impl Fn(&str) -> Option<&'a str> {
     let has_any = annotations.keys().any(|key| key.starts_with(prefix));
     move |name| has_any.then(|| set_text(annotations, &[prefix, name].concat())).flatten()
 }
 
-/// Annotations that say something else than the fields that took their place.
+/// Validates that annotations match the fields that replace them.
 pub fn check_agreement(errors: &mut Errors, metadata: &Object, spec: &Object, path: &Path<'_>) {
     let Some(annotations) = object(metadata, "annotations") else { return };
     let profile = |of, field| object(of, "securityContext").and_then(|context| object(context, field));

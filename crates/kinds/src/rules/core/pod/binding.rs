@@ -1,4 +1,4 @@
-//! Binding: gives a pod to a node.
+//! Binding: assigns a Pod to a node.
 
 use model::Object;
 use model::condition::set_condition;
@@ -6,7 +6,7 @@ use model::error::{FieldError, quote};
 use model::object::{entries, items, list_mut, map_mut, text};
 use serde_json::{Value, json};
 
-/// What is wrong with a binding.
+/// Validates a Binding.
 pub fn validate_binding(binding: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (kind, name) = (text(binding, &["target", "kind"]), text(binding, &["target", "name"]));
@@ -19,10 +19,10 @@ pub fn validate_binding(binding: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Gives a pod to the node that a binding names.
+/// Assigns a Pod to the node of a Binding.
 ///
 /// # Errors
-/// Why it cannot have that node.
+/// The reason why it cannot be assigned.
 pub fn bind(pod: &mut Object, binding: &Object, now: &str) -> Result<(), String> {
     let name = text(pod, &["metadata", "name"]);
     if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {

@@ -1,4 +1,4 @@
-//! The row of a pod: one word says how it is.
+//! Printer columns of Pod, with the summary of its status.
 
 use model::Object;
 use model::object::{is_true, items, number, text};
@@ -8,17 +8,17 @@ use super::fields::{object, objects};
 use crate::rules::age::since;
 use crate::rules::columns::{AGE, Column, NAME, age, name};
 
-/// The columns of a table of pods.
+/// The columns.
 pub const COLUMNS: &[Column] = &[
     NAME,
-    Column::new("Ready", "string", "How many of its containers are ready, of how many."),
-    Column::new("Status", "string", "How its containers are, in one word."),
-    Column::new("Restarts", "string", "How often its containers were started again, and when that was."),
+    Column::new("Ready", "string", "Ready containers and all containers."),
+    Column::new("Status", "string", "The summary of the status of its containers."),
+    Column::new("Restarts", "string", "Restarts of its containers, and the time since the last one."),
     AGE,
-    Column::new("IP", "string", "Its address.").wide(),
-    Column::new("Node", "string", "Where it runs.").wide(),
-    Column::new("Nominated Node", "string", "Where room is made for it.").wide(),
-    Column::new("Readiness Gates", "string", "How many of its gates are open, of how many.").wide(),
+    Column::new("IP", "string", "The IP address of the pod.").wide(),
+    Column::new("Node", "string", "The node that runs it.").wide(),
+    Column::new("Nominated Node", "string", "The node on which preemption makes room for it.").wide(),
+    Column::new("Readiness Gates", "string", "Passed readiness gates and all readiness gates.").wide(),
 ];
 
 /// The cells of a pod.
@@ -114,7 +114,7 @@ impl<'a> Summary<'a> {
         summary
     }
 
-    /// Takes in the containers that run first. Says whether they are still at it, and the restarts of those that stay.
+    /// Adds the init containers. Returns whether they are still running, and the restarts of sidecars.
     fn add_first(
         &mut self,
         status: &'a Object,
@@ -182,7 +182,7 @@ impl<'a> Summary<'a> {
 
     fn add_restarts(&mut self, container: &'a Object) {
         self.restarts += number(container, &["restartCount"]);
-        // Times are written so that the later one is the greater text.
+        // Times have one format, so that their text order is their time order.
         self.last_restart =
             self.last_restart.max(text(container, &["lastState", "terminated", "finishedAt"]));
     }
@@ -192,7 +192,7 @@ fn condition_is_true(pod: &Object, kind: &str) -> bool {
     condition(pod, kind) == Some("True")
 }
 
-/// Why a container ended.
+/// The reason of a terminated container.
 fn end_reason(terminated: &Object) -> String {
     match (text(terminated, &["reason"]), number(terminated, &["signal"])) {
         ("", 0) => format!("ExitCode:{}", number(terminated, &["exitCode"])),

@@ -1,4 +1,4 @@
-//! Containers: those that run, those that run first, and those that come later.
+//! Containers, init containers and ephemeral containers.
 
 use std::collections::BTreeSet;
 
@@ -24,18 +24,18 @@ const RESTART_POLICIES: [&str; 3] = ["Always", "Never", "OnFailure"];
 const RULES_MAX: usize = 20;
 const EXIT_CODES_MAX: usize = 255;
 
-/// What containers are checked against.
+/// The context of a container's validation.
 pub struct Surroundings<'a> {
-    /// The spec that they are in.
+    /// The Pod spec.
     pub spec: &'a Object,
-    /// The volumes that they can mount.
+    /// The volumes of the Pod.
     pub volumes: &'a Volumes<'a>,
-    /// The claims that they can use.
+    /// The names of its resource claims.
     pub claims: &'a [&'a str],
 }
 
 impl Surroundings<'_> {
-    /// How long the pod has to end.
+    /// The grace period of the Pod.
     fn grace(&self) -> Option<i64> {
         self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64)
     }
@@ -45,7 +45,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// What is wrong with the containers of a pod, of all kinds.
+/// Validates all containers of a Pod.
 pub fn check(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) {
     check_regular(errors, around, &path.field("containers"));
     check_first(errors, around, &path.field("initContainers"));
@@ -105,7 +105,7 @@ fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) 
         } else if !name.is_empty() {
             names.insert(name);
         }
-        // They run one after the other, and Kubernetes names each of them the first.
+        // Init containers run one after the other; Kubernetes reports each with the index 0.
         host_port_conflicts(errors, container, &list.at(0), &mut BTreeSet::new());
         if policy == Some("Always") {
             check_lifecycle(errors, container, &path, grace);
@@ -121,7 +121,7 @@ fn check_first(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) 
     }
 }
 
-/// What a container may not have that is put into a running pod, in the order of Kubernetes.
+/// Fields that ephemeral containers may not have, in Kubernetes' order.
 const NOT_LATER: [&str; 9] = [
     "ports",
     "resources",
@@ -173,7 +173,7 @@ fn check_later(errors: &mut Errors, around: &Surroundings<'_>, path: &Path<'_>) 
     }
 }
 
-/// Pods, other than templates, have no spaces around their images.
+/// Images of Pods, other than those of templates, have no surrounding spaces.
 pub fn check_image_spaces(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let image = text(container, &["image"]);
     if image.trim() != image {
@@ -278,7 +278,7 @@ fn rules_without_policy(path: &Path<'_>) -> FieldError {
     FieldError::required(path.field("restartPolicy"), rule)
 }
 
-/// What is wrong with when a container is started again.
+/// Validates the restart policy and rules of a container.
 fn check_restart(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let rules = items(container, &["restartPolicyRules"]);
     match set_text(container, "restartPolicy") {

@@ -1,4 +1,4 @@
-//! What Kubernetes fills into the spec of a pod.
+//! Defaults of a Pod.
 
 use model::Object;
 use model::object::{map_mut, set_default, text};
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::image::pulls_latest;
 use super::resources::{default_pod_resources, round_amounts};
 
-/// The mode of files that come from other objects: 0644.
+/// The default mode of projected files: 0644.
 const FILE_MODE: i64 = 0o644;
 
-/// Fills in what a client left out of a template of pods.
+/// Defaults of a Pod template.
 pub(in crate::rules) fn default_template(template: &mut Object) {
     default_spec(map_mut(template, "spec"));
 }
 
-/// Fills in what a client left out of a pod.
+/// Defaults of a Pod.
 pub(super) fn default_pod(pod: &mut Object) {
     let spec = map_mut(pod, "spec");
     for field in ["containers", "initContainers"] {
@@ -33,7 +33,7 @@ pub(super) fn default_pod(pod: &mut Object) {
     same_addresses(status);
 }
 
-/// The one address and the first of the list are the same; older nodes write the one alone.
+/// Synchronizes `podIP` and `podIPs`; older kubelets write only the first.
 fn same_addresses(status: &mut Object) {
     let first = |status: &Object| {
         let first = status.get("podIPs").and_then(|ips| ips.get(0)).and_then(|ip| ip.get("ip"));
@@ -47,7 +47,7 @@ fn same_addresses(status: &mut Object) {
     }
 }
 
-/// Fills in what a client left out of the spec of a pod, in a template too.
+/// Defaults of a Pod spec, also in a template.
 pub(in crate::rules) fn default_spec(spec: &mut Object) {
     set_default(spec, "dnsPolicy", "ClusterFirst");
     set_default(spec, "restartPolicy", "Always");
@@ -64,7 +64,7 @@ pub(in crate::rules) fn default_spec(spec: &mut Object) {
     drop_disabled(spec);
 }
 
-/// Fields whose features are off in Kubernetes unless somebody turns them on.
+/// Drops fields whose feature gates are off by default.
 fn drop_disabled(spec: &mut Object) {
     spec.remove("workloadRef");
     for field in ["initContainers", "containers", "ephemeralContainers"] {
@@ -87,7 +87,7 @@ fn drop_disabled(spec: &mut Object) {
     });
 }
 
-/// The account has an old name beside the new one, which wins.
+/// Synchronizes `serviceAccount` with `serviceAccountName`, which wins.
 fn same_account(spec: &mut Object) {
     let name = match (text(spec, &["serviceAccountName"]), text(spec, &["serviceAccount"])) {
         ("", "") => return,
@@ -99,13 +99,13 @@ fn same_account(spec: &mut Object) {
     }
 }
 
-/// Runs over the objects of a list.
+/// Calls `change` with the objects of a list.
 fn each(object: &mut Object, field: &str, change: impl Fn(&mut Object)) {
     let items = object.get_mut(field).and_then(Value::as_array_mut);
     items.into_iter().flatten().filter_map(Value::as_object_mut).for_each(change);
 }
 
-/// Runs on the object in a field.
+/// Calls `change` with the object in a field.
 fn inside(object: &mut Object, field: &str, change: impl FnOnce(&mut Object)) {
     if let Some(Value::Object(inner)) = object.get_mut(field) {
         change(inner);
@@ -225,7 +225,7 @@ fn default_volume(volume: &mut Object) {
     });
 }
 
-/// Texts that volumes have unless a client says otherwise.
+/// Default strings of volume sources.
 const SOURCE_DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("iscsi", &[("iscsiInterface", "default")]),
     ("rbd", &[("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")]),

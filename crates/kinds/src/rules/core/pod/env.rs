@@ -1,4 +1,4 @@
-//! Variables of containers and where their values come from.
+//! Environment variables of containers.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -9,7 +9,7 @@ use super::fields::{Errors, invalid, no_backsteps, object, objects};
 use crate::rules::core::data::key_problems;
 use quantity::Quantity;
 
-/// What a variable may show of its pod.
+/// The Pod fields that a variable may refer to.
 const VARIABLE_FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -21,10 +21,10 @@ const VARIABLE_FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// What a file may show of its pod.
+/// The Pod fields that a downward API file may refer to.
 const FILE_FIELDS: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
-/// What else the API knows of a pod.
+/// Other valid field paths of a Pod.
 const OTHER_FIELDS: [&str; 4] = ["spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.host"];
 
 const AMOUNTS: [&str; 6] = [
@@ -39,7 +39,7 @@ const HUGE_PAGES: [&str; 2] = ["requests.hugepages-", "limits.hugepages-"];
 const UNITS: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 const UNITS_RULE: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the";
 
-/// What is wrong with the variables of a container.
+/// Validates the variables of a container.
 pub fn check(errors: &mut Errors, container: &Object, path: &Path<'_>) {
     let list = path.field("env");
     for (index, variable) in objects(container, "env") {
@@ -131,7 +131,7 @@ fn check_env_from(errors: &mut Errors, container: &Object, list: &Path<'_>) {
             sources += 1;
             match text(reference, &["name"]) {
                 "" => errors.push(FieldError::required(path.field(field).field("name"), "")),
-                // A dash at the end is fine, as if it were the beginning of a generated name.
+                // A trailing dash is valid, as in the prefix of a generated name.
                 name => {
                     let problems = model::names::NameRule::Dns1123Subdomain.check_prefix(name);
                     invalid(errors, &path.field(field).field("name"), name, problems);
@@ -147,7 +147,7 @@ fn check_env_from(errors: &mut Errors, container: &Object, list: &Path<'_>) {
     }
 }
 
-/// What is wrong with a file that shows a part of its pod.
+/// Validates a downward API file.
 pub fn check_file(errors: &mut Errors, file: &Object, path: &Path<'_>) {
     let target = text(file, &["path"]);
     if target.is_empty() {

@@ -1,26 +1,26 @@
-//! Values as Kubernetes shows them in errors: with the names and the order of the fields in its Go types.
+//! Formats values as Kubernetes does in errors: with the names and the order of the fields of its Go types.
 
 use std::fmt::Write;
 
 use model::error::{FieldError, FieldErrorKind, Path};
 use serde_json::Value;
 
-/// A type of Go, as far as its JSON goes.
+/// A Go type, as it is encoded in JSON.
 pub enum Go {
-    /// A text that is never absent.
+    /// A string that is never absent.
     Text,
-    /// Anything that is `null` where it is absent.
+    /// Any value; `null` if it is absent.
     Optional,
     /// A list of one type.
     List(&'static Go),
-    /// Its fields: the name in Go, the name in the API, and the type.
+    /// Its fields: the Go name, the API name, and the type.
     Struct(&'static [(&'static str, &'static str, Go)]),
 }
 
 const PROFILE: &[(&str, &str, Go)] =
     &[("Type", "type", Go::Text), ("LocalhostProfile", "localhostProfile", Go::Optional)];
 
-/// A profile of seccomp.
+/// A seccomp profile.
 pub const SECCOMP_PROFILE: Go = Go::Struct(PROFILE);
 
 /// The security context of a container.
@@ -67,26 +67,26 @@ const REQUIREMENTS: Go = Go::List(&Go::Struct(&[
     ("Values", "values", Go::Optional),
 ]));
 
-/// A term of a selector of nodes.
+/// A term of a node selector.
 pub const NODE_TERM: Go = Go::Struct(&[
     ("MatchExpressions", "matchExpressions", REQUIREMENTS),
     ("MatchFields", "matchFields", REQUIREMENTS),
 ]);
 
-/// Terms of a selector of nodes.
+/// Terms of a node selector.
 pub const NODE_TERMS: Go = Go::List(&NODE_TERM);
 
-/// Addresses of a pod.
+/// IP addresses of a Pod.
 pub const ADDRESSES: Go = Go::List(&Go::Struct(&[("IP", "ip", Go::Text)]));
 
-/// A claim of a pod.
+/// A resource claim of a Pod.
 pub const CLAIM: Go = Go::Struct(&[
     ("Name", "name", Go::Text),
     ("ResourceClaimName", "resourceClaimName", Go::Optional),
     ("ResourceClaimTemplateName", "resourceClaimTemplateName", Go::Optional),
 ]);
 
-/// The error for a value that is shown as Go has it.
+/// The error for a value in Go's format.
 pub fn invalid(path: &Path<'_>, value: Option<&Value>, of: &Go, rule: &str) -> FieldError {
     let mut shown = String::new();
     write(&mut shown, value, of);
@@ -103,10 +103,10 @@ fn write(out: &mut String, value: Option<&Value>, of: &Go) {
         (Go::Text, None) => out.push_str("\"\""),
         (_, None | Some(Value::Null)) => out.push_str("null"),
         (Go::List(item), Some(Value::Array(items))) => {
-            list(out, ('[', ']'), items.iter(), |out, value| write(out, Some(value), item));
+            list(out, '[', ']', items.iter(), |out, value| write(out, Some(value), item));
         }
         (Go::Struct(fields), Some(Value::Object(object))) => {
-            list(out, ('{', '}'), fields.iter(), |out, (name, field, of)| {
+            list(out, '{', '}', fields.iter(), |out, (name, field, of)| {
                 write!(out, "\"{name}\":").expect("writing to a String cannot fail");
                 write(out, object.get(*field), of);
             });
@@ -117,7 +117,8 @@ fn write(out: &mut String, value: Option<&Value>, of: &Go) {
 
 fn list<T>(
     out: &mut String,
-    (open, close): (char, char),
+    open: char,
+    close: char,
     items: impl Iterator<Item = T>,
     each: impl Fn(&mut String, T),
 ) {

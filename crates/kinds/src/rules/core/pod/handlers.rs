@@ -1,4 +1,4 @@
-//! Probes of containers, and what happens at their start and at their end.
+//! Probes and lifecycle hooks of containers.
 
 use model::Object;
 use model::address::{bad_port, bad_port_or_name};
@@ -11,7 +11,7 @@ use super::fields::{Errors, invalid, not_negative, object, objects, one_of, set_
 const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
 const HOOK_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "sleep"];
 
-/// What is wrong with the three probes of a container.
+/// Validates the three probes of a container.
 pub fn check_probes(errors: &mut Errors, container: &Object, path: &Path<'_>, grace: Option<i64>) {
     for field in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let Some(probe) = object(container, field) else { continue };
@@ -37,7 +37,7 @@ pub fn check_probes(errors: &mut Errors, container: &Object, path: &Path<'_>, gr
     }
 }
 
-/// What is wrong with the hooks of a container.
+/// Validates the hooks of a container.
 pub fn check_lifecycle(errors: &mut Errors, container: &Object, path: &Path<'_>, grace: Option<i64>) {
     let Some(lifecycle) = object(container, "lifecycle") else { return };
     let path = path.field("lifecycle");

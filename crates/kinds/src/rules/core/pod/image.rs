@@ -1,6 +1,6 @@
-//! Names of images: whether one stands for whatever is newest.
+//! Image names.
 
-/// Whether an image is the one with the tag `latest`, which is meant too if neither tag nor digest is given.
+/// Whether an image has the tag `latest`, which is implied if it has neither tag nor digest.
 pub fn pulls_latest(image: &str) -> bool {
     let (name, digest) = match image.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),
@@ -14,7 +14,7 @@ pub fn pulls_latest(image: &str) -> bool {
     is_good && (tag == Some("latest") || (tag.is_none() && digest.is_none()))
 }
 
-/// Whether a name is a path, after a host or not.
+/// Whether a name is a path with an optional host.
 fn is_name(name: &str) -> bool {
     let (host, path) = match name.split_once('/') {
         Some((first, rest)) if is_host(first) => (first, rest),
@@ -28,7 +28,7 @@ fn is_host(first: &str) -> bool {
     first.contains(['.', ':']) || first == "localhost" || first.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Lower case letters and digits, in which `.`, `_`, `__` or dashes separate.
+/// Lower case letters and digits, separated by `.`, `_`, `__` or dashes.
 fn is_component(part: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = part.as_bytes();

@@ -1,4 +1,4 @@
-//! Pod, and the template of pods that other kinds contain.
+//! Pod, and the Pod templates of other kinds.
 
 mod annotations;
 mod binding;
@@ -39,7 +39,7 @@ pub(in crate::rules) use resources::check_container as check_container_resources
 pub(in crate::rules) use scheduling::check_tolerations;
 pub(in crate::rules) use sources::check_claim_metadata;
 
-/// A text in the spec or the status of a pod.
+/// A selectable string in the spec or status of a Pod.
 macro_rules! selectable {
     ($part:literal, $field:literal) => {
         SelectableField {
@@ -71,7 +71,7 @@ pub(super) const RULES: KindRules = KindRules {
             prepare_update: update::keep_all_but_resources,
             validate_update: update::validate_resize,
         },
-        // These two are verbs in the shape of a part: what they do to the pod is not an update of it.
+        // These two are verbs in the form of subresources: they do not update the Pod by themselves.
         Subresource { name: "binding", prepare_update: |_, _| {}, validate_update: |_, _| Vec::new() },
         Subresource { name: "eviction", prepare_update: |_, _| {}, validate_update: |_, _| Vec::new() },
     ],
@@ -95,7 +95,7 @@ pub(super) const RULES: KindRules = KindRules {
     ..KindRules::PLAIN
 };
 
-/// A pod that no node has, or that has ended, ends at once.
+/// A Pod that is not scheduled or has terminated is deleted at once.
 fn grace(pod: &Object, asked: Option<i64>) -> i64 {
     let is_over = matches!(text(pod, &["status", "phase"]), "Failed" | "Succeeded");
     if is_over || text(pod, &["spec", "nodeName"]).is_empty() {
@@ -126,20 +126,20 @@ fn pod_warnings(pod: &Object) -> Vec<String> {
     warnings
 }
 
-/// A warning about a name that is no label.
+/// A warning about a name that is not a DNS label.
 pub(in crate::rules) fn name_warning(object: &Object, advice: &str) -> Option<String> {
     let problems = dns1123_label(text(object, &["metadata", "name"]));
     (!problems.is_empty()).then(|| format!("metadata.name: {advice}: [{}]", problems.join(" ")))
 }
 
-/// What is wrong with a template of pods in the field `path`.
+/// Validates the Pod template in the field `path`.
 pub(in crate::rules) fn validate_template(template: &Object, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     spec::check_template(&mut errors, template, path);
     errors
 }
 
-/// What a client should be told about a template of pods in the field `path`, though it is valid.
+/// Warnings about the valid Pod template in the field `path`.
 pub(in crate::rules) fn template_warnings(template: &Object, path: &Path<'_>) -> Vec<String> {
     let empty = Object::new();
     let (metadata, spec) =
@@ -147,7 +147,7 @@ pub(in crate::rules) fn template_warnings(template: &Object, path: &Path<'_>) ->
     warnings::of(metadata, spec, path)
 }
 
-/// The names and the images of the containers in a template, as tables show them.
+/// Names and images of the containers of a template, as tables show them.
 pub(in crate::rules) fn container_cells(template: Option<&Object>) -> [Value; 2] {
     ["name", "image"].map(|field| {
         let spec = template.and_then(|template| object(template, "spec"));

@@ -1,4 +1,4 @@
-//! Where containers see volumes.
+//! Volume mounts and devices of containers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::volumes::Volumes;
 const PROPAGATIONS: [&str; 3] = ["Bidirectional", "HostToContainer", "None"];
 const READ_ONLY: [&str; 3] = ["Disabled", "Enabled", "IfPossible"];
 
-/// What is wrong with the mounts and the devices of a container.
+/// Validates the mounts and devices of a container.
 pub fn check(errors: &mut Errors, container: &Object, path: &Path<'_>, volumes: &Volumes<'_>) {
     check_mounts(errors, container, &path.field("volumeMounts"), volumes);
     check_devices(errors, container, &path.field("volumeDevices"), volumes);

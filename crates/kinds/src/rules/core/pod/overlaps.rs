@@ -1,4 +1,4 @@
-//! Files of one volume whose paths lie within each other.
+//! Warnings about overlapping file paths in one volume.
 
 use model::Object;
 use model::error::quote;
@@ -6,7 +6,7 @@ use model::object::text;
 
 use super::fields::{object, objects};
 
-/// A path and where it comes from.
+/// A path and its source.
 #[derive(Clone, PartialEq)]
 struct File {
     path: String,
@@ -22,7 +22,7 @@ impl File {
     }
 }
 
-/// Tells of paths that lie within each other.
+/// Warns about overlapping paths.
 pub fn overlapping_paths(warnings: &mut Vec<String>, spec: &Object) {
     for (_, volume) in objects(spec, "volumes") {
         let name = || quote(text(volume, &["name"]));

@@ -1,4 +1,4 @@
-//! What the server sets in a new pod.
+//! Fields that the server sets in a new Pod.
 
 use model::Object;
 use model::object::{items, map_mut, text};
@@ -10,7 +10,7 @@ use super::resources::quality_of_service;
 use super::scheduling::merge_label_keys;
 use crate::rules::Writer;
 
-/// Sets the status of a pod that nobody has looked and what follows from its labels and annotations.
+/// Sets the status of a new Pod, and fields that follow from its labels and annotations.
 pub fn prepare_create(pod: &mut Object) {
     let empty = Object::new();
     let spec = object(pod, "spec").unwrap_or(&empty);
@@ -30,7 +30,7 @@ pub fn prepare_create(pod: &mut Object) {
     adopt_app_armor(pod);
 }
 
-/// Sets since when a new pod is held back.
+/// Sets the transition time of the condition of a gated Pod.
 pub fn stamp(pod: &mut Object, old: Option<&Object>, writer: &Writer) {
     if old.is_some() {
         return;
@@ -41,7 +41,7 @@ pub fn stamp(pod: &mut Object, old: Option<&Object>, writer: &Writer) {
     }
 }
 
-/// Profiles in annotations become fields.
+/// Copies AppArmor profiles from annotations to fields.
 fn adopt_app_armor(pod: &mut Object) {
     let Some(annotations) = object(pod, "metadata").and_then(|metadata| object(metadata, "annotations"))
     else {
@@ -70,7 +70,7 @@ fn adopt_app_armor(pod: &mut Object) {
     }
 }
 
-/// The profile that an annotation stands for.
+/// The profile of an annotation's value.
 pub fn profile(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(json!({"type": "Unconfined"})),

@@ -1,4 +1,4 @@
-//! Volumes that bring several sources together.
+//! Projected volumes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::volumes::check_key_item;
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
 const TOKEN_SECONDS_MAX: i64 = 1 << 32;
 
-/// The paths that the sources of one volume take.
+/// The file paths of the sources of one volume.
 struct Taken<'a> {
     volume: &'a Path<'a>,
     paths: BTreeSet<&'a str>,
@@ -27,7 +27,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// What is wrong with such a volume.
+/// Validates a projected volume.
 pub fn check(errors: &mut Errors, volume: &Object, path: &Path<'_>) {
     file_mode(errors, volume, path, "defaultMode");
     let mut taken = Taken { volume: path, paths: BTreeSet::new() };

@@ -1,4 +1,4 @@
-//! Amounts of resources: of containers, of pods, and how they fit together.
+//! Resource requests and limits of containers and Pods.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::rules::core::resource_name::{
 use quantity::Quantity;
 
 const HUGE_PAGES: &str = "hugepages-";
-/// Rounds the amounts of resources in a field to thousandths.
+/// Rounds the quantities in a field up to thousandths.
 pub(in crate::rules) fn round_amounts(of: &mut Object, field: &str) {
     let amounts = of.get_mut(field).and_then(Value::as_object_mut);
     for (_, amount) in amounts.into_iter().flatten() {
@@ -28,17 +28,17 @@ pub(in crate::rules) fn round_amounts(of: &mut Object, field: &str) {
     }
 }
 
-/// The amount in an entry.
+/// The quantity of an entry.
 fn amount(value: Option<&Value>) -> Option<Quantity> {
     Quantity::parse(value?.as_str()?).ok()
 }
 
-/// Whether no part of a resource can be promised twice.
+/// Whether a resource cannot be overcommitted.
 fn is_exact(name: &str) -> bool {
     !allows_overcommit(name)
 }
 
-/// What is wrong with the name of a resource of a container.
+/// Validates the resource name of a container.
 fn bad_container_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     errors.extend(bad_container_resource_name(path, name));
 }
@@ -56,7 +56,7 @@ fn is_pod_level(name: &str) -> bool {
     ["cpu", "memory"].contains(&name) || name.starts_with(HUGE_PAGES)
 }
 
-/// What is wrong with an amount of a resource.
+/// Validates a quantity.
 fn bad_amount(errors: &mut Errors, path: &Path<'_>, name: &str, value: &Value) {
     let Some(amount) = amount(Some(value)) else { return };
     errors.extend(bad_resource_amount(path, name, value));
@@ -76,7 +76,7 @@ fn amount_text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What is wrong with the resources of a container.
+/// Validates the resources of a container.
 pub fn check_container(errors: &mut Errors, resources: &Object, path: &Path<'_>, claims: &[&str]) {
     check(errors, resources, path, claims, bad_container_name);
 }
@@ -106,13 +106,14 @@ fn check(
         bad_name(errors, &path, name);
         let mut amounts = Errors::new();
         bad_amount(&mut amounts, &path, name, value);
-        // Kubernetes looks at the size of pages only after it has compared with the limit.
+        // Kubernetes checks the size of huge pages after the comparison with the limit.
         let pages = amounts.iter().position(|error| error.detail.contains("integer multiple of"));
         let pages = pages.map(|at| amounts.split_off(at)).unwrap_or_default();
         errors.extend(amounts);
         bad_request(
             errors,
-            (&limits_path, &requests_path),
+            &limits_path,
+            &requests_path,
             name,
             value,
             limits.and_then(|limits| limits.get(name)),
@@ -126,10 +127,11 @@ fn check(
     bad_claims(errors, resources, &path.field("claims"), claims);
 }
 
-/// What is wrong with a request beside its limit.
+/// Validates a request against its limit.
 fn bad_request(
     errors: &mut Errors,
-    (limits, requests): (&Path<'_>, &Path<'_>),
+    limits: &Path<'_>,
+    requests: &Path<'_>,
     name: &str,
     value: &Value,
     limit: Option<&Value>,
@@ -192,7 +194,7 @@ fn bad_claims(errors: &mut Errors, resources: &Object, path: &Path<'_>, known: &
     }
 }
 
-/// What is wrong with the resources of a whole pod.
+/// Validates the resources of a whole Pod.
 pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>, claims: &[&str]) {
     let Some(resources) = object(spec, "resources") else { return };
     let path = path.field("resources");
@@ -233,7 +235,7 @@ pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>, claims: &[
     }
 }
 
-/// What the containers of a pod need together: all that run at once, or the greatest of those that run first.
+/// The total of a Pod's containers: the sum of those that run together, or the largest init container.
 fn aggregate<'a>(spec: &'a Object, field: &str) -> BTreeMap<&'a str, Quantity> {
     let mut sums: BTreeMap<&str, Quantity> = BTreeMap::new();
     let add = |sums: &mut BTreeMap<&'a str, Quantity>, name: &'a str, value: &Value| {
@@ -270,7 +272,7 @@ fn aggregate<'a>(spec: &'a Object, field: &str) -> BTreeMap<&'a str, Quantity> {
     sums
 }
 
-/// Fills in the resources of a whole pod from those of its containers.
+/// Defaults of Pod-level resources, from those of the containers.
 pub fn default_pod_resources(spec: &mut Object) {
     let Some(resources) = object(spec, "resources") else { return };
     let has = |field: &str| object(resources, field).is_some_and(|amounts| !amounts.is_empty());
@@ -304,7 +306,7 @@ pub fn default_pod_resources(spec: &mut Object) {
     }
 }
 
-/// The class of service that the resources of a pod make.
+/// The QoS class of a Pod.
 pub fn quality_of_service(spec: &Object) -> &'static str {
     let basic = ["cpu", "memory"];
     let positive = |of: &Object, field: &str, name: &str| {
@@ -340,7 +342,7 @@ pub fn quality_of_service(spec: &Object) -> &'static str {
     }
 }
 
-/// The names of the claims that a pod has.
+/// The names of the resource claims of a Pod.
 pub fn claim_names(spec: &Object) -> Vec<&str> {
     objects(spec, "resourceClaims")
         .map(|(_, claim)| text(claim, &["name"]))
@@ -348,7 +350,7 @@ pub fn claim_names(spec: &Object) -> Vec<&str> {
         .collect()
 }
 
-/// Amounts of bytes with a fraction, which make no sense.
+/// Warns about fractions of bytes.
 pub fn fractional_bytes(warnings: &mut Vec<String>, of: &Object, field: &str, path: &Path<'_>, name: &str) {
     let value = object(of, field).and_then(|amounts| amounts.get(name));
     if let Some(value) = value.filter(|value| amount(Some(value)).is_some_and(|amount| !amount.is_whole())) {
@@ -359,7 +361,7 @@ pub fn fractional_bytes(warnings: &mut Vec<String>, of: &Object, field: &str, pa
     }
 }
 
-/// What is wrong with the overhead of a pod.
+/// Validates the overhead of a Pod.
 pub fn check_overhead(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let path = path.field("overhead.limits");
     for (name, value) in entries(spec, &["overhead"]) {

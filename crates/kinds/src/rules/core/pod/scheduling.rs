@@ -1,4 +1,4 @@
-//! Where a pod may run: affinity, tolerations, spreading.
+//! Affinity, tolerations and topology spread constraints.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -14,7 +14,7 @@ const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// What is wrong with the affinities of a pod.
+/// Validates the affinity of a Pod.
 pub fn check_affinity(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(affinity) = object(spec, "affinity") else { return };
     let path = path.field("affinity");
@@ -29,7 +29,7 @@ pub fn check_affinity(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
             if let Some(preference) = term.get("preference") {
                 let path = path.field("preference");
                 let wrong = bad_node_term(&path, preference);
-                // What is only preferred may have values that no label can have.
+                // Preferred terms may have values that are invalid as label values.
                 if !wrong.is_empty() {
                     let start = path.to_string().len();
                     errors.extend(
@@ -82,7 +82,7 @@ fn check_pod_term(errors: &mut Errors, term: &Object, path: &Path<'_>) {
     invalid(errors, &path.field("topologyKey"), key, qualified_name(key));
 }
 
-/// Keys whose values are taken from the pod itself.
+/// Validates `matchLabelKeys` and `mismatchLabelKeys`.
 fn check_label_keys(errors: &mut Errors, of: &Object, path: &Path<'_>) {
     let selector = object(of, "labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
@@ -99,7 +99,7 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &Path<'_>) {
         }
     }
     if let Some(selector) = selector {
-        // Preparation has added an expression for each of these keys: whoever has the key twice has it of their own.
+        // Preparation has added an expression for each of these keys; a second one is the client's.
         let mut seen: Vec<&str> = entries(selector, &["matchLabels"]).map(|(key, _)| key.as_str()).collect();
         for (_, expression) in objects(selector, "matchExpressions") {
             let key = text(expression, &["key"]);
@@ -120,7 +120,7 @@ fn check_label_keys(errors: &mut Errors, of: &Object, path: &Path<'_>) {
     }
 }
 
-/// What is wrong with tolerations.
+/// Validates tolerations.
 pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (index, toleration) in objects(spec, "tolerations") {
         let path = path.at(index);
@@ -163,7 +163,7 @@ pub fn check_tolerations(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     }
 }
 
-/// What is wrong with the constraints about how pods are spread.
+/// Validates topology spread constraints.
 pub fn check_spread(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let pair = |constraint: &Object| {
         [text(constraint, &["topologyKey"]), text(constraint, &["whenUnsatisfiable"])].map(ToOwned::to_owned)
@@ -207,7 +207,7 @@ pub fn check_spread(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     }
 }
 
-/// The expressions that stand for keys whose values are taken from the labels of the pod itself.
+/// Adds the expressions of `matchLabelKeys` and `mismatchLabelKeys`, with the values of the Pod's own labels.
 pub fn merge_label_keys(pod: &mut Object) {
     let has_terms = |spec: &Object| {
         ["topologySpreadConstraints", "affinity"].iter().any(|field| spec.contains_key(*field))

@@ -1,4 +1,4 @@
-//! Security contexts of pods and of containers.
+//! Security contexts of Pods and containers.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -18,10 +18,10 @@ const SYSCTL_NAME_MAX: usize = 253;
 const SYSCTL_RULE: &str = "must have at most 253 characters and match regex \
                            ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 
-/// What is wrong with the security context of a container.
+/// Validates the security context of a container.
 pub fn check_container(errors: &mut Errors, context: &Object, path: &Path<'_>, host_users: bool) {
-    within(errors, context, path, "runAsUser", (0, ID_MAX));
-    within(errors, context, path, "runAsGroup", (0, ID_MAX));
+    within(errors, context, path, "runAsUser", 0, ID_MAX);
+    within(errors, context, path, "runAsGroup", 0, ID_MAX);
     if let Some(mount) = set_text(context, "procMount") {
         let path = path.field("procMount");
         one_of(errors, &path, mount, &["Default", "Unmasked"]);
@@ -48,12 +48,12 @@ pub fn check_container(errors: &mut Errors, context: &Object, path: &Path<'_>, h
     check_app_armor(errors, context, path);
 }
 
-/// What is wrong with the security context of a pod.
+/// Validates the security context of a Pod.
 pub fn check_pod(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(context) = object(spec, "securityContext") else { return };
     let path = &path.field("securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
-        within(errors, context, path, field, (0, ID_MAX));
+        within(errors, context, path, field, 0, ID_MAX);
     }
     for (index, group) in items(context, &["supplementalGroups"]).iter().enumerate() {
         if group.as_i64().is_some_and(|group| !(0..=ID_MAX).contains(&group)) {
@@ -204,7 +204,7 @@ fn check_windows_options(errors: &mut Errors, context: &Object, path: &Path<'_>)
     }
 }
 
-/// What is wrong with the name of a user of Windows.
+/// The problems of a Windows user name.
 fn user_name_problems(name: &str) -> Vec<String> {
     if name.is_empty() {
         return vec![" cannot be an empty string".to_owned()];
@@ -253,7 +253,7 @@ fn is_windows_domain(domain: &str) -> bool {
     is_short || domain.split('.').all(is_label)
 }
 
-/// What is wrong with containers that are processes of a Windows host.
+/// Validates Windows host process containers.
 pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let asked = |of: &Object| {
         object(of, "securityContext")
@@ -292,7 +292,7 @@ pub fn check_host_processes(errors: &mut Errors, spec: &Object, path: &Path<'_>)
     }
 }
 
-/// What is wrong with a pod that has users of its own.
+/// Validates a Pod in a user namespace.
 pub fn check_host_users(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     if spec.get("hostUsers") != Some(&Value::Bool(false)) {
         return;
@@ -310,7 +310,7 @@ pub fn check_host_users(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     }
 }
 
-/// What a pod of Windows cannot have in its security context.
+/// Security context fields that a Windows Pod may not have.
 const NOT_OF_WINDOWS: [&str; 12] = [
     "appArmorProfile",
     "seLinuxOptions",
@@ -338,7 +338,7 @@ const NOT_OF_WINDOWS_CONTAINERS: [&str; 10] = [
     "runAsGroup",
 ];
 
-/// What is wrong with a pod that names its operating system.
+/// Validates a Pod with `os`.
 pub fn check_os(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     let Some(os) = object(spec, "os") else { return };
     let os_path = path.field("os");

@@ -1,4 +1,4 @@
-//! Sources of volumes that have more to check than a few texts.
+//! Volume sources with more validation than required strings.
 
 use model::Object;
 use model::error::{FieldError, Path};
@@ -9,7 +9,7 @@ use super::fields::{Errors, invalid, object, one_of, require, set_number, set_te
 use super::volumes::{all, flag, lists_any, lun};
 use crate::rules::core::bad_claim_template;
 
-/// iSCSI: the names of its ends.
+/// iSCSI: the names of target and initiator.
 pub fn check_iscsi(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "targetPortal");
     match text(source, &["iqn"]) {
@@ -41,7 +41,7 @@ fn is_hex(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// `iqn.` with a year and a month, a domain backwards, and a name of one's own behind a colon or not.
+/// `iqn.` with year and month, a reversed domain, and an optional name after a colon.
 fn is_qualified_iscsi(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("iqn.") else { return false };
     let Some((date, rest)) = rest.split_once('.') else { return false };
@@ -58,7 +58,7 @@ fn is_qualified_iscsi(name: &str) -> bool {
     is_date && is_word(rest)
 }
 
-/// Flocker: one of two names.
+/// Flocker: exactly one of two names.
 pub fn check_flocker(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let (name, uid) = (text(source, &["datasetName"]), text(source, &["datasetUUID"]));
     if name.is_empty() && uid.is_empty() {
@@ -73,7 +73,7 @@ pub fn check_flocker(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     }
 }
 
-/// Cinder: a volume, and a secret with a name.
+/// Cinder: a volume, and a Secret with a name.
 pub fn check_cinder(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "volumeID");
     secret_name(errors, source, path);
@@ -106,7 +106,7 @@ pub fn check_quobyte(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     require(errors, source, path, "volume");
 }
 
-/// Fibre channel: names of targets, or of disks.
+/// Fibre Channel: WWNs of targets, or WWIDs.
 pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let (targets, disks) = (lists_any(source, "targetWWNs"), lists_any(source, "wwids"));
     let field = path.field("targetWWNs");
@@ -134,7 +134,7 @@ pub fn check_fibre_channel(errors: &mut Errors, source: &Object, path: &Path<'_>
 const CACHING_MODES: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
 const DISK_KINDS: [&str; 3] = ["Dedicated", "Managed", "Shared"];
 
-/// Disks of Azure: the address has to fit the kind.
+/// Azure Disk: the URI must match the kind.
 pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     all(errors, source, path, &["diskName", "diskURI"]);
     if let Some(mode) = set_text(source, "cachingMode") {
@@ -156,7 +156,7 @@ pub fn check_azure_disk(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     }
 }
 
-/// StorageOS: labels as names.
+/// StorageOS: DNS labels as names.
 pub fn check_storage_os(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     match text(source, &["volumeName"]) {
         "" => errors.push(FieldError::required(path.field("volumeName"), "")),
@@ -169,7 +169,7 @@ pub fn check_storage_os(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     secret_name(errors, source, path);
 }
 
-/// CSI: the name of a driver, and of a secret.
+/// CSI: the names of a driver and a Secret.
 pub fn check_csi(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let driver_path = path.field("driver");
     match text(source, &["driver"]) {
@@ -188,7 +188,7 @@ pub fn check_csi(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     }
 }
 
-/// Volumes that live as long as their pod: a template of a claim, of whose metadata only labels and annotations count.
+/// Ephemeral volumes: the template of a claim, with only labels and annotations in its metadata.
 pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     let path = path.field("volumeClaimTemplate");
     let Some(template) = object(source, "volumeClaimTemplate") else {
@@ -201,7 +201,7 @@ pub fn check_ephemeral(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     errors.extend(bad_claim_template(&path, template));
 }
 
-/// The metadata in a template of a claim: only labels and annotations count.
+/// Validates the metadata of a claim template: only labels and annotations are allowed.
 pub fn check_claim_metadata(errors: &mut Errors, metadata: &Object, path: &Path<'_>) {
     super::annotations::check_annotations(errors, metadata, &path.field("annotations"));
     super::annotations::check_labels(errors, metadata.get("labels"), &path.field("labels"));
@@ -212,7 +212,7 @@ pub fn check_claim_metadata(errors: &mut Errors, metadata: &Object, path: &Path<
     }
 }
 
-/// Metadata that only the server sets in a claim, in Kubernetes' order and under the names that its errors have.
+/// Metadata that only the server sets in a claim, in Kubernetes' order, with its names in errors.
 const SERVERS: [(&str, &str); 13] = [
     ("name", "name"),
     ("generateName", "generateName"),

@@ -1,4 +1,4 @@
-//! The spec of a pod as a whole, in the order in which Kubernetes looks at it.
+//! Validation of a Pod spec, in Kubernetes' order.
 
 use model::Object;
 use model::address::bad_ip;
@@ -18,7 +18,7 @@ const SEARCHES_MAX: usize = 32;
 const SEARCHES_SIZE_MAX: usize = 2048;
 const HOSTNAME_MAX: usize = 64;
 
-/// What is wrong with a template of pods.
+/// Validates a Pod template.
 pub fn check_template(errors: &mut Errors, template: &Object, path: &Path<'_>) {
     let (empty, spec_path) = (Object::new(), path.field("spec"));
     let metadata = object(template, "metadata").unwrap_or(&empty);
@@ -35,7 +35,7 @@ pub fn check_template(errors: &mut Errors, template: &Object, path: &Path<'_>) {
     }
 }
 
-/// What is wrong with a spec; with its metadata if it is that of a pod.
+/// Validates a Pod spec; `pod` is set if it is not that of a template.
 pub fn check(errors: &mut Errors, spec: &Object, path: &Path<'_>, pod: Option<&Object>) {
     let name = pod.map(|metadata| text(metadata, &["name"]));
     let good = volumes::check(errors, spec, &path.field("volumes"), name);
@@ -101,7 +101,7 @@ fn check_claims(errors: &mut Errors, spec: &Object, path: &Path<'_>, pod: Option
     }
 }
 
-/// In the network of the host, a port is that of the host.
+/// With host networking, a container port is the host port.
 fn check_host_network(errors: &mut Errors, spec: &Object, path: &Path<'_>, in_pod: bool) {
     if !is_true(spec, &["hostNetwork"]) {
         return;
@@ -208,7 +208,7 @@ fn check_names(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     };
     check("serviceAccountName", dns1123_subdomain);
     check("nodeName", dns1123_subdomain);
-    within(errors, spec, path, "activeDeadlineSeconds", (1, i64::from(i32::MAX)));
+    within(errors, spec, path, "activeDeadlineSeconds", 1, i64::from(i32::MAX));
     let mut check = |field: &str| {
         let name = text(spec, &[field]);
         if !name.is_empty() {

@@ -1,4 +1,4 @@
-//! What a node may report about a pod.
+//! Status updates of Pods.
 
 use model::Object;
 use model::address::{bad_ip, ip};
@@ -12,11 +12,11 @@ use super::go;
 
 const SYSTEM_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
-/// What belongs to features that are off.
+/// Fields whose feature gates are off.
 const DROPPED: [&str; 3] = ["allocatedResources", "extendedResourceClaimStatus", "resources"];
 const IDS: std::ops::RangeInclusive<i64> = 0..=2_147_483_647;
 
-/// Takes the spec, the owners, the begin of its deletion and what nodes do not know from the old pod.
+/// Restores spec, owners, deletion timestamp and fields that kubelets do not know from the old Pod.
 pub fn prepare(new: &mut Object, old: &Object) {
     copy(new, old, "spec");
     if let (Some(Value::Object(new)), Some(old)) = (new.get_mut("metadata"), object(old, "metadata")) {
@@ -59,7 +59,7 @@ fn drop_disabled(status: &mut Object) {
     }
 }
 
-/// What is wrong with a report.
+/// Validates a status update.
 pub fn validate(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     let (status, before) = (object(new, "status").unwrap_or(&empty), object(old, "status").unwrap_or(&empty));
@@ -123,7 +123,7 @@ pub fn validate(new: &Object, old: &Object) -> Errors {
     errors
 }
 
-/// Claims are reported for what the pod asks for, each once.
+/// Validates the statuses of resource claims: known and unique.
 fn check_claims(errors: &mut Errors, status: &Object, spec: &Object) {
     let mut known = Vec::new();
     for (index, claim) in objects(status, "resourceClaimStatuses") {
@@ -144,7 +144,7 @@ fn check_claims(errors: &mut Errors, status: &Object, spec: &Object) {
     }
 }
 
-/// Users and groups of containers have numbers that there can be.
+/// Validates the user and group IDs of containers.
 fn check_users(errors: &mut Errors, status: &Object, field: &str) {
     let bad = |id: i64| !IDS.contains(&id);
     let rule = || format!("must be between {} and {}, inclusive", IDS.start(), IDS.end());
@@ -165,7 +165,7 @@ fn check_users(errors: &mut Errors, status: &Object, field: &str) {
     }
 }
 
-/// What has ended stays so unless the container is to be started again.
+/// A terminated container stays so unless it is to be restarted.
 fn check_ends(
     errors: &mut Errors,
     status: &Object,

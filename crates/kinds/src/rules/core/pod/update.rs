@@ -1,4 +1,4 @@
-//! What may change of a pod, and by which way.
+//! Creates and updates of Pods, ephemeral containers and resizes.
 
 use model::Object;
 use model::error::{FieldError, Path, quote};
@@ -17,14 +17,14 @@ const CHANGEABLE: &str = "pod updates may not change fields other than \
                           `spec.tolerations` (only additions to existing tolerations),\
                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-fn part<'a>(pod: &'a Object, field: &str, empty: &'a Object) -> &'a Object {
+fn map_or<'a>(pod: &'a Object, field: &str, empty: &'a Object) -> &'a Object {
     object(pod, field).unwrap_or(empty)
 }
 
-/// What is wrong with a new pod.
+/// Validates a new Pod.
 pub fn validate_create(pod: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
-    let (metadata, spec) = (part(pod, "metadata", &empty), part(pod, "spec", &empty));
+    let (metadata, spec) = (map_or(pod, "metadata", &empty), map_or(pod, "spec", &empty));
     check_whole(&mut errors, pod);
     if !items(spec, &["ephemeralContainers"]).is_empty() {
         errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
@@ -37,10 +37,10 @@ pub fn validate_create(pod: &Object) -> Errors {
     errors
 }
 
-/// The rules for a pod, old or new.
+/// Validates a Pod on create and update.
 fn check_whole(errors: &mut Errors, pod: &Object) {
     let empty = Object::new();
-    let (metadata, spec) = (part(pod, "metadata", &empty), part(pod, "spec", &empty));
+    let (metadata, spec) = (map_or(pod, "metadata", &empty), map_or(pod, "spec", &empty));
     annotations::check_known(errors, metadata, spec, &Path::root("metadata.annotations"));
     spec::check(errors, spec, &Path::SPEC, Some(metadata));
     volumes::check_tokens(errors, spec);
@@ -51,12 +51,12 @@ fn check_whole(errors: &mut Errors, pod: &Object) {
     }
 }
 
-/// What is wrong with a new version of a pod.
+/// Validates an update of a Pod.
 pub fn validate_update(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     check_whole(&mut errors, new);
     check_annotations(&mut errors, new, old);
-    let (new, old) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new, old) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     for field in ["containers", "initContainers"] {
         if items(new, &[field]).len() != items(old, &[field]).len() {
             let rule = "pod updates may not add or remove containers";
@@ -86,7 +86,7 @@ pub fn validate_update(new: &Object, old: &Object) -> Errors {
     errors
 }
 
-/// The deadline may come nearer. Says whether nothing more is checked.
+/// `activeDeadlineSeconds` may decrease. Returns whether the validation ends here.
 fn check_deadline(errors: &mut Errors, new: &Object, old: &Object) -> bool {
     let path = &Path::root("spec.activeDeadlineSeconds");
     match (set_number(new, "activeDeadlineSeconds"), set_number(old, "activeDeadlineSeconds")) {
@@ -120,7 +120,7 @@ fn check_added_tolerations(errors: &mut Errors, new: &Object, old: &Object) {
     check_tolerations(errors, new, &Path::root("spec.tolerations"));
 }
 
-/// Nothing else may change, apart from where a pod may run that is held back.
+/// No other field may change, except scheduling constraints of a gated Pod.
 fn check_rest(errors: &mut Errors, new: &Object, old: &Object) {
     let mut new = new.clone();
     for field in ["containers", "initContainers"] {
@@ -156,7 +156,7 @@ fn check_rest(errors: &mut Errors, new: &Object, old: &Object) {
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// The affinity to nodes of a pod that is held back may become narrower.
+/// The node affinity of a gated Pod may become narrower.
 fn check_node_affinity(errors: &mut Errors, new: &mut Object, old: &Object) {
     let nodes =
         |spec: &Object| object(spec, "affinity").and_then(|affinity| affinity.get("nodeAffinity").cloned());
@@ -236,16 +236,16 @@ fn check_annotations(errors: &mut Errors, new: &Object, old: &Object) {
             FieldError::forbidden(Path::METADATA.field("annotations").key(key), format!("may not add {kind}"))
         }));
     }
-    let metadata = part(new, "metadata", &empty);
+    let metadata = map_or(new, "metadata", &empty);
     annotations::check_known(
         errors,
         metadata,
-        part(new, "spec", &empty),
+        map_or(new, "spec", &empty),
         &Path::root("metadata.annotations"),
     );
 }
 
-/// Takes everything from the old pod but one field of its spec.
+/// Restores everything from the old Pod but the ephemeral containers.
 pub fn keep_all_but_ephemeral(new: &mut Object, old: &Object) {
     let added = new.get("spec").and_then(|spec| spec.get("ephemeralContainers")).cloned();
     keep_old(new, old);
@@ -257,7 +257,7 @@ pub fn keep_all_but_ephemeral(new: &mut Object, old: &Object) {
     }
 }
 
-/// Takes spec, status, and what users write into metadata from the old pod.
+/// Restores spec, status, and user-written metadata from the old Pod.
 fn keep_old(new: &mut Object, old: &Object) {
     copy(new, old, "spec");
     copy(new, old, "status");
@@ -269,7 +269,7 @@ fn keep_old(new: &mut Object, old: &Object) {
     }
 }
 
-/// What is wrong with containers that are put into a running pod.
+/// Validates ephemeral containers that are added to a Pod.
 pub fn validate_ephemeral(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     if is_mirror(old) {
@@ -277,7 +277,7 @@ pub fn validate_ephemeral(new: &Object, old: &Object) -> Errors {
     }
     check_whole(&mut errors, new);
     check_annotations(&mut errors, new, old);
-    let (new, old) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new, old) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     for (_, before) in objects(old, "ephemeralContainers") {
         let name = text(before, &["name"]);
         let after =
@@ -298,10 +298,10 @@ fn is_mirror(pod: &Object) -> bool {
     annotations.is_some_and(|annotations| annotations.contains_key(MIRROR))
 }
 
-/// Takes everything from the old pod but the resources of its containers.
+/// Restores everything from the old Pod but the resources of its containers.
 pub fn keep_all_but_resources(new: &mut Object, old: &Object) {
     let empty = Object::new();
-    let (new_spec, old_spec) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new_spec, old_spec) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     let names = |spec, field| {
         objects(spec, field).map(|(_, container)| text(container, &["name"])).collect::<Vec<_>>()
     };
@@ -336,11 +336,11 @@ pub fn keep_all_but_resources(new: &mut Object, old: &Object) {
     }
 }
 
-/// What is wrong with new resources for running containers.
+/// Validates a resize.
 pub fn validate_resize(new: &Object, old: &Object) -> Errors {
     let (mut errors, empty) = (Errors::new(), Object::new());
     check_whole(&mut errors, new);
-    let (new_spec, old_spec) = (part(new, "spec", &empty), part(old, "spec", &empty));
+    let (new_spec, old_spec) = (map_or(new, "spec", &empty), map_or(old, "spec", &empty));
     if is_mirror(old) {
         return vec![FieldError::forbidden("", "static pods cannot be resized")];
     }
@@ -423,7 +423,7 @@ fn check_resized(errors: &mut Errors, new: &Object, old: &Object) {
     }
 }
 
-/// A container without the resources that may change.
+/// A container without the resources that may be resized.
 fn without_basics(container: &Object) -> Object {
     let mut container = container.clone();
     if let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) {

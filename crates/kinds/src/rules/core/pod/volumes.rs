@@ -1,4 +1,4 @@
-//! Volumes of a pod: one source each.
+//! Volumes of a Pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,28 +17,28 @@ use super::projected;
 use super::sources;
 use quantity::Quantity;
 
-/// The volumes that nothing is wrong with, by name.
+/// The valid volumes, by name.
 #[derive(Default)]
 pub struct Volumes<'a>(BTreeMap<&'a str, &'a Object>);
 
 impl Volumes<'_> {
-    /// Whether there is one with this name.
+    /// Whether there is a volume with this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether the one with this name is a claim.
+    /// Whether the volume with this name is a PersistentVolumeClaim.
     pub fn is_claim(&self, name: &str) -> Option<bool> {
         let volume = self.0.get(name)?;
         Some(volume.contains_key("persistentVolumeClaim") || volume.contains_key("ephemeral"))
     }
 }
 
-/// A check of a source of volumes.
+/// Validates a volume source.
 type Check = fn(&mut Errors, &Object, &Path<'_>);
 
-/// The sources in the order of Kubernetes: the field, what Kubernetes calls it in errors if there is another source,
-/// what it calls it otherwise, and what is checked.
+/// Volume sources in Kubernetes' order: the field, its name in errors about a second source, its name in other errors,
+/// and the validation.
 const SOURCES: [(&str, &str, &str, Check); 30] = [
     ("emptyDir", "emptyDir", "emptyDir", check_empty_dir),
     ("hostPath", "hostPath", "hostPath", check_host_path),
@@ -93,8 +93,7 @@ const SOURCES: [(&str, &str, &str, Check); 30] = [
     ("image", "image", "image", |_, _, _| {}),
 ];
 
-/// What is wrong with the volumes of a pod, and those that nothing is wrong with. The name of a pod is empty for a
-/// template.
+/// Validates the volumes of a Pod, and returns the valid ones. `pod` is the name of the Pod, and `None` for a template.
 pub fn check<'a>(errors: &mut Errors, spec: &'a Object, path: &Path<'_>, pod: Option<&str>) -> Volumes<'a> {
     let mut good = Volumes::default();
     let named = pod.filter(|name| !name.is_empty());
@@ -164,7 +163,7 @@ fn check_source(errors: &mut Errors, volume: &Object, path: &Path<'_>, pod: Opti
     }
 }
 
-/// The errors for texts that all have to be there.
+/// The errors for missing required strings.
 pub fn all(errors: &mut Errors, source: &Object, path: &Path<'_>, fields: &[&str]) {
     for field in fields {
         require(errors, source, path, field);
@@ -219,14 +218,14 @@ fn check_keys(errors: &mut Errors, source: &Object, path: &Path<'_>, name: &str)
     check_key_items(errors, source, path);
 }
 
-/// What is wrong with the entries that become files.
+/// Validates the items of a ConfigMap or Secret volume.
 pub fn check_key_items(errors: &mut Errors, source: &Object, path: &Path<'_>) {
     for (index, item) in objects(source, "items") {
         check_key_item(errors, item, &path.item("items", index));
     }
 }
 
-/// What is wrong with one entry that becomes a file.
+/// Validates one item of a ConfigMap or Secret volume.
 pub fn check_key_item(errors: &mut Errors, item: &Object, path: &Path<'_>) {
     all(errors, item, path, &["key", "path"]);
     local_path(errors, &path.field("path"), text(item, &["path"]));
@@ -266,7 +265,7 @@ fn check_image(errors: &mut Errors, source: &Object, path: &Path<'_>, in_pod: bo
     super::fields::require_one_of(errors, source, path, "pullPolicy", &super::containers::PULL_POLICIES);
 }
 
-/// Variables that come from files need a volume that is empty at first.
+/// Variables from files need an `emptyDir` volume.
 pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &Path<'_>) {
     for (path, container) in super::fields::all_containers(spec, path) {
         for (index, variable) in objects(container, "env") {
@@ -279,7 +278,7 @@ pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &Path<'_>)
             };
             let path = path.item("env", index);
             let path = path.field("valueFrom.fileKeyRef.volumeName");
-            // The last one with this name counts.
+            // The last volume with this name counts.
             let volumes = objects(spec, "volumes").filter(|(_, volume)| text(volume, &["name"]) == name);
             match volumes.last() {
                 None => errors.push(FieldError::not_found(path, name)),
@@ -293,7 +292,7 @@ pub fn check_file_variables(errors: &mut Errors, spec: &Object, path: &Path<'_>)
     }
 }
 
-/// Tokens of an account make no sense in a pod without one.
+/// Token projections are invalid in a Pod without a service account.
 pub fn check_tokens(errors: &mut Errors, spec: &Object) {
     if !text(spec, &["serviceAccountName"]).is_empty() {
         return;
@@ -313,14 +312,14 @@ pub fn check_tokens(errors: &mut Errors, spec: &Object) {
     }
 }
 
-/// Whether a source lists anything in a field.
+/// Whether the list in a field is not empty.
 pub fn lists_any(source: &Object, field: &str) -> bool {
     texts(source, field).next().is_some()
 }
 
-/// The error for a number that is set and no lun.
+/// The error for an invalid LUN.
 pub fn lun(errors: &mut Errors, source: &Object, path: &Path<'_>) {
-    within(errors, source, path, "lun", (0, 255));
+    within(errors, source, path, "lun", 0, 255);
 }
 
 /// Whether a field is true.

@@ -1,4 +1,4 @@
-//! What is valid in the spec of a pod but unwise.
+//! Warnings about valid Pod specs.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const OLD_ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Sources of volumes that have been given up: the field, what Kubernetes calls it, and since when.
+/// Deprecated and removed volume sources: the field, its name in warnings, and since when.
 const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -44,7 +44,7 @@ const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// What to tell about the spec of a pod, or of the template at a path.
+/// The warnings about the spec of a Pod, or of the template at a path.
 pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
     let is_pod = path.is_object();
     let (spec_path, annotations_path) = (path.field("spec"), path.field("metadata.annotations"));
@@ -91,7 +91,7 @@ pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
         let said = app_armor(name).map(prepare::profile);
         let of_pod = object(spec, "securityContext").and_then(|context| context.get("appArmorProfile"));
         let own = object(container, "securityContext").and_then(|context| context.get("appArmorProfile"));
-        // A pod has got its profile from the annotation by now.
+        // Preparation has already copied a Pod's profile from the annotation.
         let is_told = match said {
             None => false,
             Some(said) if is_pod => said.is_none() || (own == said.as_ref() && own.is_some()),
@@ -109,7 +109,7 @@ pub fn of(metadata: &Object, spec: &Object, path: &Path<'_>) -> Vec<String> {
         warnings.push(format!("{spec_path}.terminationGracePeriodSeconds: {advice}"));
     }
     selectors_of_nothing(&mut warnings, spec, &spec_path);
-    odd_addresses(&mut warnings, spec, &spec_path);
+    address_warnings(&mut warnings, spec, &spec_path);
     warnings
 }
 
@@ -286,7 +286,7 @@ fn selectors_of_nothing(warnings: &mut Vec<String>, spec: &Object, path: &Path<'
     }
 }
 
-fn odd_addresses(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
+fn address_warnings(warnings: &mut Vec<String>, spec: &Object, path: &Path<'_>) {
     if let Some(config) = object(spec, "dnsConfig") {
         for (index, address) in texts(config, "nameservers").enumerate() {
             warnings.extend(ip_warning(&path.item("dnsConfig.nameservers", index), address));

@@ -1,4 +1,4 @@
-//! The addresses of a service and their families, in a cluster whose services have IPv4 addresses only.
+//! Cluster IPs and IP families of a Service, in a cluster with IPv4 Services only.
 
 use model::Object;
 use model::address::{bad_ip, is_ipv6};
@@ -29,7 +29,7 @@ fn list(values: &[Value]) -> Value {
     Value::Array(values.to_vec())
 }
 
-/// What is wrong with addresses, families and policy, as far as they do not depend on the cluster.
+/// Validates addresses, families and policy, independently of the cluster.
 pub(super) fn validate(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
     if is_external_name(service) {
         return Vec::new();
@@ -101,8 +101,8 @@ fn malformed(ips: &[Value], old: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a service that likes two families, but need not have them, stays as it is.
-pub(super) fn stays_as_it_prefers(new: &Object, old: Option<&Object>) -> bool {
+/// Whether a Service with `PreferDualStack` keeps its addresses and families.
+pub(super) fn keeps_prefer_dual_stack(new: &Object, old: Option<&Object>) -> bool {
     old.is_some_and(|old| {
         has(new, &["spec", "ipFamilyPolicy"])
             && kind(old) == kind(new)
@@ -114,12 +114,12 @@ pub(super) fn stays_as_it_prefers(new: &Object, old: Option<&Object>) -> bool {
     })
 }
 
-/// Sets policy and families, or says why the cluster cannot do what is asked for.
+/// Sets policy and families; an error if the cluster does not support them.
 pub(super) fn set_families(service: &mut Object, old: Option<&Object>) -> Result<(), Vec<FieldError>> {
-    if is_external_name(service) || stays_as_it_prefers(service, old) {
+    if is_external_name(service) || keeps_prefer_dual_stack(service, old) {
         return Ok(());
     }
-    // Nobody knows what stands behind a service that has neither an address nor a selector.
+    // A headless Service without selector may have endpoints of any family.
     let open = text(service, &["spec", "clusterIP"]) == NONE
         && entries(service, &["spec", "selector"]).next().is_none();
     if !has(service, &["spec", "ipFamilyPolicy"]) {
@@ -157,7 +157,7 @@ fn refuse(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Gives up the second address or family where the policy says so; nowhere else may they be given up.
+/// Drops the second address or family if the policy requires one; anywhere else that is an error.
 fn shrink(service: &mut Object, old: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (field, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
@@ -190,7 +190,7 @@ fn too_many_for_one(service: &Object) -> Vec<FieldError> {
         .collect()
 }
 
-/// Adds the families of the addresses that have none beside them.
+/// Adds missing families of addresses.
 fn infer(service: &mut Object) -> Vec<FieldError> {
     let ips = cluster_ips(service).to_vec();
     let (mut own, mut errors) = (families(service).to_vec(), Vec::new());

@@ -1,4 +1,4 @@
-//! What a service gets from the server: an address, ports on the nodes.
+//! Allocation of cluster IPs and node ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use model::error::{FieldError, Path};
 use model::object::{is_true, items, map_mut, number, text, text_in, value};
 use serde_json::Value;
 
-use super::addresses::{set_families, stays_as_it_prefers};
+use super::addresses::{keeps_prefer_dual_stack, set_families};
 use super::{NONE, cluster_ips, is_external_name, kind, needs_health_check, node_port, ports};
 use crate::rules::claims::{Claim, Pool, Refusal};
 
-/// What a valid service has for itself; of one that has not been completed, what it asks for.
+/// The claims of a valid Service; before allocation, the ones that it requests.
 pub(super) fn claims(service: &Object) -> BTreeSet<Claim> {
     let one = text(service, &["spec", "clusterIP"]);
     let addresses = cluster_ips(service).iter().filter_map(Value::as_str).chain([one]).filter_map(ip);
@@ -27,7 +27,7 @@ pub(super) fn claims(service: &Object) -> BTreeSet<Claim> {
     addresses.chain(numbers).collect()
 }
 
-/// Fills in what the service shall get; `old` is what it was, unless it is made.
+/// Allocates the values of a Service; `old` is `None` on create.
 pub(super) fn allocate(
     service: &mut Object,
     old: Option<&Object>,
@@ -35,7 +35,7 @@ pub(super) fn allocate(
 ) -> Result<(), Refusal> {
     match old {
         None => {
-            pair_up(service);
+            default_cluster_ips(service);
             set_families(service, None).map_err(Refusal::Invalid)?;
             allocate_address(service, pool)?;
             if takes_node_ports(service) {
@@ -44,9 +44,9 @@ pub(super) fn allocate(
         }
         Some(old) => {
             keep_allocated(service, old);
-            pair_up_again(service, old);
+            sync_cluster_ips(service, old);
             set_families(service, Some(old)).map_err(Refusal::Invalid)?;
-            if is_external_name(old) && !stays_as_it_prefers(service, Some(old)) {
+            if is_external_name(old) && !keeps_prefer_dual_stack(service, Some(old)) {
                 allocate_address(service, pool)?;
             }
             if takes_node_ports(service) {
@@ -64,7 +64,7 @@ fn takes_node_ports(service: &Object) -> bool {
     matches!(kind(service), "NodePort" | "LoadBalancer")
 }
 
-/// Whether ports on the nodes are chosen for it.
+/// Whether node ports are allocated for it.
 fn wants_node_ports(service: &Object) -> bool {
     match kind(service) {
         "NodePort" => true,
@@ -82,8 +82,8 @@ fn set_ips(service: &mut Object, ips: Vec<Value>) {
     }
 }
 
-/// Older clients know one address only.
-fn pair_up(service: &mut Object) {
+/// Sets `clusterIPs` from the `clusterIP` of older clients.
+fn default_cluster_ips(service: &mut Object) {
     let ip = text(service, &["spec", "clusterIP"]);
     if !ip.is_empty() && cluster_ips(service).is_empty() {
         let ips = vec![ip.into()];
@@ -91,8 +91,8 @@ fn pair_up(service: &mut Object) {
     }
 }
 
-/// What an older client does to the one address, it means for the list of them.
-fn pair_up_again(service: &mut Object, old: &Object) {
+/// Applies a change of `clusterIP` by an older client to `clusterIPs`.
+fn sync_cluster_ips(service: &mut Object, old: &Object) {
     let (was, is) = (text(old, &["spec", "clusterIP"]), text(service, &["spec", "clusterIP"]));
     if was == is {
         if cluster_ips(service).is_empty() && !cluster_ips(old).is_empty() {
@@ -146,7 +146,7 @@ fn any(pool: &mut Pool<'_>) -> Result<i64, Refusal> {
     port.map(i64::from)
 }
 
-/// The ports of a new service: the same number with two protocols gets the same port on the nodes.
+/// Node ports of a new Service: the same port with two protocols gets one node port.
 fn first_node_ports(service: &mut Object, pool: &mut Pool<'_>) -> Result<(), Refusal> {
     let all = ports(service).to_vec();
     let number = |port: &Value| port.get("port").and_then(Value::as_i64).unwrap_or_default();
@@ -179,7 +179,7 @@ fn first_node_ports(service: &mut Object, pool: &mut Pool<'_>) -> Result<(), Ref
     Ok(())
 }
 
-/// The ports of a changed service: what it had it keeps.
+/// Node ports of an updated Service: existing ones are kept.
 fn more_node_ports(service: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<(), Refusal> {
     let had: BTreeSet<i64> = ports(old).iter().map(node_port).collect();
     let (mut taken, mut pairs) = (BTreeSet::new(), BTreeSet::new());
@@ -216,7 +216,7 @@ fn allocate_health_port(service: &mut Object, pool: &mut Pool<'_>) -> Result<(),
     Ok(())
 }
 
-/// Gives back what the server once chose and the client left out.
+/// Restores allocated values that the client omitted.
 fn keep_allocated(service: &mut Object, old: &Object) {
     if !is_external_name(old) && !is_external_name(service) {
         if text(service, &["spec", "clusterIP"]).is_empty()
@@ -240,7 +240,7 @@ fn keep_allocated(service: &mut Object, old: &Object) {
     }
 }
 
-/// Ports are known by their names; a number that another port has been given is not given again.
+/// Restores node ports by port name, unless another port has the number.
 fn keep_node_ports(service: &mut Object, old: &Object) {
     let now: BTreeSet<i64> = ports(service).iter().map(node_port).collect();
     let by_name: BTreeMap<&str, i64> =

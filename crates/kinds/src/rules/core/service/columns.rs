@@ -1,4 +1,4 @@
-//! How a service looks as a row.
+//! Printer columns of Service.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::rules::columns::{AGE, Column, NAME, age, labels, name, or_none};
 
 pub(super) const COLUMNS: &[Column] = &[
     NAME,
-    Column::new("Type", "string", "How it can be reached."),
-    Column::new("Cluster-IP", "string", "Its address within the cluster."),
-    Column::new("External-IP", "string", "Its addresses outside of the cluster."),
-    Column::new("Port(s)", "string", "Its ports, with those on the nodes."),
+    Column::new("Type", "string", "The type of the Service."),
+    Column::new("Cluster-IP", "string", "The address inside the cluster."),
+    Column::new("External-IP", "string", "The addresses outside the cluster."),
+    Column::new("Port(s)", "string", "The ports, with their node ports."),
     AGE,
-    Column::new("Selector", "string", "The labels of the pods behind it.").wide(),
+    Column::new("Selector", "string", "The selector of its pods.").wide(),
 ];
 
 pub(super) fn cells(service: &Object, now: jiff::Timestamp) -> Vec<Value> {
@@ -59,7 +59,7 @@ fn external(service: &Object) -> String {
     }
 }
 
-/// The addresses or names of a load balancer, each once, in order.
+/// The addresses or host names of a load balancer, unique and in order.
 pub(in crate::rules) fn balancer_addresses(ingress: &[Value]) -> impl Iterator<Item = &str> {
     let address = |ingress| match text_in(ingress, "ip") {
         "" => text_in(ingress, "hostname"),

@@ -1,4 +1,4 @@
-//! Service: a name for what stands behind it, with an address and ports that the server hands out.
+//! Service.
 
 mod addresses;
 mod allocate;
@@ -18,7 +18,7 @@ use crate::rules::{KindRules, SelectableField, Subresource};
 pub(in crate::rules) use columns::balancer_addresses;
 pub(in crate::rules) use validate::{PROTOCOLS, balancer_host};
 
-/// What stands in `clusterIP` of a service without an address.
+/// `clusterIP` of a headless Service.
 const NONE: &str = "None";
 
 pub(super) const RULES: KindRules = KindRules {
@@ -30,7 +30,7 @@ pub(super) const RULES: KindRules = KindRules {
     },
     prepare_update: |new, old| {
         copy(new, old, "status");
-        update::drop_what_no_longer_applies(new, old);
+        update::drop_unused_fields(new, old);
     },
     canonicalize: |object| {
         if is_external_name(object) {
@@ -82,7 +82,7 @@ fn node_port(port: &Value) -> i64 {
     port.get("nodePort").and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// Whether it has no address by its own wish.
+/// Whether it is headless.
 fn is_headless(service: &Object) -> bool {
     matches!(cluster_ips(service), [only] if only == NONE)
 }
@@ -95,7 +95,7 @@ fn is_external_name(service: &Object) -> bool {
     kind(service) == "ExternalName"
 }
 
-/// Whether it can be reached from outside.
+/// Whether it is reachable from outside the cluster.
 fn is_external(service: &Object) -> bool {
     match kind(service) {
         "LoadBalancer" | "NodePort" => true,
@@ -104,7 +104,7 @@ fn is_external(service: &Object) -> bool {
     }
 }
 
-/// Whether load balancers have to ask each node if it has something behind the service.
+/// Whether load balancers need a health check per node.
 fn needs_health_check(service: &Object) -> bool {
     is_load_balancer(service) && text(service, &["spec", "externalTrafficPolicy"]) == "Local"
 }
@@ -145,7 +145,7 @@ fn default(service: &mut Object) {
     }
 }
 
-/// How packets reach the addresses of a load balancer.
+/// Sets the default IP mode of load balancer addresses.
 fn default_modes(service: &mut Object) {
     let balancer = map_mut(map_mut(service, "status"), "loadBalancer");
     for ingress in balancer.get_mut("ingress").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What a new version of a service may change, and what goes with its type.
+//! Updates of a Service, and fields that depend on its type.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{
     node_port, ports, validate,
 };
 
-/// What may not change, or not in this way.
+/// Validates changes.
 pub(super) fn validate(new: &Object, old: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !is_external_name(new) && !is_external_name(old) {
@@ -86,7 +86,7 @@ fn families(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// The second of two can only go where the policy wants one.
+/// The secondary value can be removed only if the policy requires a single one.
 fn released(new: &Object, left: usize, what: &str) -> Option<FieldError> {
     let policy = text(new, &["spec", "ipFamilyPolicy"]);
     (left == 1 && policy != "SingleStack").then(|| {
@@ -96,8 +96,8 @@ fn released(new: &Object, left: usize, what: &str) -> Option<FieldError> {
     })
 }
 
-/// Drops what the server once set and the new type has no use for, unless the client changed it.
-pub(super) fn drop_what_no_longer_applies(new: &mut Object, old: &Object) {
+/// Drops server-set values that the new type does not use, unless the client changed them.
+pub(super) fn drop_unused_fields(new: &mut Object, old: &Object) {
     let same = |new: &Object, field| value(new, &["spec", field]) == value(old, &["spec", field]);
     let mut gone = Vec::new();
     if !is_external_name(old) && is_external_name(new) {

@@ -1,4 +1,4 @@
-//! What is wrong with a service.
+//! Validation of a Service.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(in crate::rules) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const ONLY_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// What is wrong with a new service, or with a new version of an old one.
+/// Validates a new Service, or an update of `old`.
 pub(super) fn validate(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = topology_mode(service).into_iter().collect();
     errors.extend(of_its_type(service));
@@ -138,7 +138,7 @@ fn affinity(service: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Node ports where there are none, and pairs of protocol and number that occur twice.
+/// Reports forbidden node ports, and duplicate pairs of protocol and number.
 fn duplicate_ports(service: &Object) -> Vec<FieldError> {
     let (all, mut errors) = (ports(service), Vec::new());
     let on_nodes = || all.iter().enumerate().filter(|(_, port)| node_port(port) != 0);
@@ -202,7 +202,7 @@ fn source_ranges(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the class of the load balancer; an update says it a second time.
+/// Validates the load balancer class; Kubernetes reports it twice on update.
 pub(super) fn balancer_class(service: &Object) -> Vec<FieldError> {
     const PATH: &str = "spec.loadBalancerClass";
     let Some(class) = value(service, &["spec", "loadBalancerClass"]).and_then(Value::as_str) else {
@@ -247,7 +247,7 @@ fn traffic(service: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the status that a controller writes.
+/// Validates a status update.
 pub(super) fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
     const PATH: &str = "status.loadBalancer.ingress";
     let all = items(new, &["status", "loadBalancer", "ingress"]);
@@ -283,7 +283,7 @@ fn balancer_address(path: &Path<'_>, ingress: &Value, known: &[Value]) -> Vec<Fi
     errors
 }
 
-/// What is wrong with the name of a load balancer.
+/// Validates the host name of a load balancer.
 pub(in crate::rules) fn balancer_host(path: &Path<'_>, host: &str) -> Vec<FieldError> {
     if host.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Rules as a real server checks and runs them: what it said was recorded.
+//! Validation and evaluation of rules, compared with recorded results of kube-apiserver.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().expect("a list").iter().map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// Type names of objects have a number in Kubernetes that nobody can foretell.
+/// Removes the unpredictable numbers in Kubernetes' type names of objects.
 fn without_type_numbers(text: &str) -> String {
     let mut parts = text.split("selfType");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -27,11 +27,11 @@ fn without_type_numbers(text: &str) -> String {
 }
 
 #[test]
-fn rules_of_definitions_are_refused_in_the_words_of_kubernetes() {
+fn rules_of_crds_are_refused_with_the_messages_of_kubernetes() {
     for case in recorded(include_str!("recorded/definitions.json")) {
         let schema = Structural::compile(&case["schema"], false);
         let expected: Vec<_> = texts(&case["errors"]).into_iter().map(without_type_numbers).collect();
-        // What is wrong with the schema itself is found elsewhere, and only keeps its rules from being looked at.
+        // Errors of the schema itself are found elsewhere; they only exclude its rules from the check.
         let (of_schema, of_rules): (Vec<_>, Vec<_>) = expected.into_iter().partition(|error| {
             let place = error.split(": ").next().unwrap_or_default();
             !place.contains("x-kubernetes-validations") && place != PATH || place.contains("allOf")
@@ -45,7 +45,7 @@ fn rules_of_definitions_are_refused_in_the_words_of_kubernetes() {
         let mut expected = of_rules;
         let name = case["name"].as_str().expect("a name");
         if name.starts_with("cost_total") {
-            // Fields come in no order in Kubernetes, and of many that cost the same any four are named.
+            // Kubernetes visits fields in random order, and names any four of the expressions with the same cost.
             let shorten = |errors: &mut Vec<String>| {
                 errors.sort();
                 errors.retain(|error| !error.contains("contributed to"));
@@ -58,7 +58,7 @@ fn rules_of_definitions_are_refused_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn objects_are_judged_as_kubernetes_judges_them() {
+fn objects_are_validated_by_rules_as_in_kubernetes() {
     for case in recorded(include_str!("recorded/objects.json")) {
         let schema = Structural::compile(&case["schema"], false);
         let rules = Rules::compile(schema.root()).expect("every recorded schema has rules");
@@ -67,7 +67,7 @@ fn objects_are_judged_as_kubernetes_judges_them() {
             schema.default(new.as_object_mut().expect("an object"));
             let old = Some(&step["old"]).filter(|old| !old.is_null());
             let expected = texts(&step["errors"]);
-            // Where the schema itself refuses an object, its rules may not be looked at.
+            // If the schema refuses an object, its rules may be skipped.
             if expected.iter().any(|error| error.contains("some validation rules were not checked")) {
                 continue;
             }
