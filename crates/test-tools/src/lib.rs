@@ -4,6 +4,7 @@
 //! the test is recorded below `target/not-run`, where `cargo xtask test` counts and lists it: no test passes silently.
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -32,15 +33,10 @@ pub fn provided(file: &str) -> Option<PathBuf> {
 /// When the test cannot be recorded.
 #[must_use]
 pub fn named_by(variable: &str) -> Option<PathBuf> {
-    let path = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
-    if path.is_none() {
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-        let thread = std::thread::current();
-        let test = thread.name().unwrap_or("a test on an unnamed thread");
-        record(&target, &format!("${variable} {OPTIONAL}"), test)
-            .unwrap_or_else(|error| panic!("cannot record that {test} did not run: {error}"));
-    }
-    path
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test on an unnamed thread");
+    path_in(std::env::var_os(variable), &target, variable, test).unwrap_or_else(|message| panic!("{message}"))
 }
 
 /// Whether something that is missing fails a test: `CI=true` or `ORLOP_TEST_STRICT`.
@@ -61,6 +57,20 @@ fn look_up(target: &Path, file: &str, test: &str, is_strict: bool) -> Result<Opt
         return Err(format!("{test} needs target/{file}, which `cargo xtask test` provides"));
     }
     record(target, &format!("target/{file}"), test)
+        .map_err(|error| format!("cannot record that {test} did not run: {error}"))?;
+    Ok(None)
+}
+
+fn path_in(
+    value: Option<OsString>,
+    target: &Path,
+    variable: &str,
+    test: &str,
+) -> Result<Option<PathBuf>, String> {
+    if let Some(path) = value.filter(|path| !path.is_empty()) {
+        return Ok(Some(path.into()));
+    }
+    record(target, &format!("${variable} {OPTIONAL}"), test)
         .map_err(|error| format!("cannot record that {test} did not run: {error}"))?;
     Ok(None)
 }
@@ -99,5 +109,33 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let message = look_up(target.path(), "go/helm", "suite::helm", true).unwrap_err();
         assert!(message.contains("suite::helm needs target/go/helm"), "{message}");
+    }
+
+    #[test]
+    fn the_path_in_a_variable_is_returned_and_nothing_is_recorded() {
+        let target = tempfile::tempdir().unwrap();
+        let found = path_in(Some("/k8s/bin".into()), target.path(), "FRAMEWORK_ASSETS", "suite::framework");
+        assert_eq!(found.unwrap(), Some(PathBuf::from("/k8s/bin")));
+        assert!(!target.path().join(NOT_RUN).exists());
+    }
+
+    #[test]
+    fn a_test_without_its_variable_is_recorded_as_optional() {
+        for value in [None, Some(OsString::new())] {
+            let target = tempfile::tempdir().unwrap();
+            let found = path_in(value, target.path(), "FRAMEWORK_ASSETS", "suite::framework");
+            assert_eq!(found.unwrap(), None);
+            // `cargo xtask test` reads this form, see its tests in xtask/src/not_run.rs.
+            let record = fs::read_to_string(target.path().join(NOT_RUN).join("suite.framework")).unwrap();
+            assert_eq!(record, "$FRAMEWORK_ASSETS (optional)\n");
+        }
+    }
+
+    #[test]
+    fn a_test_that_cannot_be_recorded_fails() {
+        let target = tempfile::tempdir().unwrap();
+        fs::write(target.path().join(NOT_RUN), "no folder").unwrap();
+        let message = path_in(None, target.path(), "FRAMEWORK_ASSETS", "suite::framework").unwrap_err();
+        assert!(message.starts_with("cannot record that suite::framework did not run: "), "{message}");
     }
 }
