@@ -32,15 +32,15 @@ pub(crate) fn add_to(command: Command, roles: &[RoleDefinition]) -> Command {
     })
 }
 
-/// The name of the flag that switches a role off. Flag names live as long as the process, so the few bytes are leaked.
-fn off(role: &RoleDefinition) -> &'static str {
-    format!("no-{}", role.name).leak()
+/// The name of the flag that switches a role off.
+fn off(role: &RoleDefinition) -> String {
+    format!("no-{}", role.name)
 }
 
 /// The roles of `up` that are not switched off, configured by its flags. Other subcommands run none.
 pub(crate) fn selected(roles: &[RoleDefinition], matches: &ArgMatches) -> Result<Vec<Role>> {
     let Some(up) = matches.subcommand_matches(UP) else { return Ok(Vec::new()) };
-    let on = roles.iter().filter(|role| !up.get_flag(off(role)));
+    let on = roles.iter().filter(|role| !up.get_flag(&off(role)));
     on.map(|role| configured(role, up)).collect()
 }
 
