@@ -22,11 +22,11 @@ pub struct BadAddress(String);
 pub enum Error {
     /// Another process listens on this address.
     #[error(
-        "{0} is in use by another process: stop that one, or choose another address with --listen (port 0 takes a free one)"
+        "{0} is in use by another process: stop that one, or choose another address (port 0 takes a free one)"
     )]
     InUse(ListenAddress),
     /// Any other error of the operating system.
-    #[error("cannot listen on {address}: {reason}; choose another address with --listen")]
+    #[error("cannot listen on {address}: {reason}; choose another address")]
     Refused {
         /// The requested address.
         address: ListenAddress,

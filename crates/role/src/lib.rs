@@ -2,8 +2,8 @@
 //!
 //! A product is a [`Role`]: a name, CRDs, RBAC rules, routes and a start function. A binary lists a [`RoleDefinition`] per product, which adds
 //! the product's flags. `orlop up` runs all roles in the process of the server, each supervised and with a check `role/NAME` in `/readyz`;
-//! `--no-NAME` switches one off. `orlop NAME --kubeconfig FILE` runs one alone, against any Kubernetes API. A product imports this crate and
-//! never the server.
+//! `--no-NAME` switches one off. `orlop NAME --kubeconfig FILE` runs one alone, against any Kubernetes API, with the same check and metrics
+//! at `--health-listen`. A product imports this crate and never the server.
 //!
 //! ```
 //! use clap::{ArgMatches, Args, FromArgMatches};

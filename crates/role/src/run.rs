@@ -41,13 +41,14 @@ pub enum RoleFailure {
 /// The role ended before the stop request.
 pub async fn run(role: &Role, installer: &Client, context: RoleContext) -> Result<(), RoleFailure> {
     let shutdown = context.shutdown.clone();
-    context.readiness.not_ready("the role is starting");
+    context.readiness.not_ready("the CRDs of the role are not installed yet");
     let crds = CrdInstaller::new(installer.clone(), role.account()).force();
     tokio::select! {
         installed = crds.install(role.crds()) => installed.map_err(RoleFailure::Crds)?,
         () = shutdown.requested() => return Ok(()),
     }
     let readiness = context.readiness.clone();
+    readiness.not_ready("the role is starting");
     // The start function itself may panic before it returns its future.
     let running = async { role.start(context).await };
     let ended = AssertUnwindSafe(running).catch_unwind().await;

@@ -1,28 +1,42 @@
 //! A role that runs alone, as a client of any Kubernetes API.
 
-use std::{path::PathBuf, pin::pin};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    pin::pin,
+};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use controller::Metrics;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
+use controller::{
+    Metrics,
+    clusters::{in_cluster, kubeconfig_file},
+    health::{Health, HealthServer},
 };
-use process::{Shutdown, args::LogArgs, logging, shutdown, supervisor::GRACE};
+use kube::Client;
+use process::{Shutdown, args::LogArgs, listen::ListenAddress, logging, shutdown, supervisor::GRACE};
+use prometheus_client::registry::Registry;
 use role::{Readiness, Role, RoleContext};
-use tokio::time::timeout;
+use tokio::{net::TcpListener, time::timeout};
 
 /// The flags of a role that runs alone.
 #[derive(Args, Debug)]
 pub(crate) struct AloneArgs {
-    /// Kubeconfig of the cluster [default: $KUBECONFIG, ~/.kube/config, or the service account of the Pod]
+    /// Kubeconfig of the cluster [default: $KUBECONFIG, the service account of the Pod, or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+
+    /// Address for /healthz, /livez, /readyz and /metrics over plain HTTP; port 0 selects a free one
+    ///
+    /// Kubelets and Prometheus connect to the address of the Pod, so the default is not a loopback address. Clients
+    /// need no credentials: outside of a Pod, 127.0.0.1:8081 restricts the endpoints to this machine. Several roles on
+    /// one machine need different ports.
+    #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:8081", help_heading = "Observation")]
+    pub(crate) health_listen: ListenAddress,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -32,24 +46,48 @@ pub(crate) struct AloneArgs {
 pub(crate) async fn run(role: &Role, args: AloneArgs) -> Result<()> {
     let mut signals = shutdown::signals().context("cannot listen for signals")?;
     logging::install(&args.log.config(), None)?;
-    let client = client(args.kubeconfig, args.context).await?;
+    let listener = args.health_listen.bind().await.context("cannot serve --health-listen")?;
+    tracing::info!(address = %listener.local_addr()?, "serving health checks and metrics");
+    let environment = |name: &str| std::env::var_os(name);
+    let client = client(args.kubeconfig.as_deref(), args.context.as_deref(), environment).await?;
     let stop = async move {
         let signal = signals.received().await;
         tracing::info!(signal, "stopping");
     };
-    run_until(role, client, stop).await
+    run_until(role, client, listener, stop).await
 }
 
-/// Runs a role until `stop` resolves or the role fails.
-pub(super) async fn run_until(role: &Role, client: Client, stop: impl Future<Output = ()>) -> Result<()> {
+/// Runs a role, and serves its health checks and metrics, until `stop` resolves or the role fails.
+pub(super) async fn run_until(
+    role: &Role,
+    client: Client,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
     let shutdown = Shutdown::new();
+    let mut registry = Registry::default();
+    role.register_metrics(&mut registry);
     let context = RoleContext {
-        client: client.clone(),
+        client,
         shutdown: shutdown.clone(),
         readiness: Readiness::default(),
-        queue_metrics: Metrics::default(),
+        queue_metrics: Metrics::register(&mut registry),
         instance: format!("{}_{}", process::listen::host_name(), uuid::Uuid::new_v4()),
     };
+    let (health, readiness) = (Health::default(), context.readiness.clone());
+    health.ready(format!("role/{}", role.name()), move || readiness.check());
+    let endpoints = HealthServer::new(health).metrics(registry).run(listener, shutdown.clone());
+    let running = async {
+        let ended = run_role(role, context, stop).await;
+        // A role that failed has requested no stop, and the endpoints end with it.
+        shutdown.request();
+        ended
+    };
+    tokio::join!(running, endpoints).0
+}
+
+async fn run_role(role: &Role, context: RoleContext, stop: impl Future<Output = ()>) -> Result<()> {
+    let (client, shutdown) = (context.client.clone(), context.shutdown.clone());
     tracing::info!(role = role.name(), "starting");
     let mut running = pin!(role::run(role, &client, context));
     tokio::select! {
@@ -66,19 +104,25 @@ pub(super) async fn run_until(role: &Role, client: Client, stop: impl Future<Out
     }
 }
 
-/// A client by a kubeconfig file; without one by the files of `KUBECONFIG`, by `~/.kube/config`, or by the service account of the Pod.
-pub(super) async fn client(kubeconfig: Option<PathBuf>, context: Option<String>) -> Result<Client> {
-    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    let config = match kubeconfig {
+/// A client by a kubeconfig file; without one by the files of `KUBECONFIG`, by the service account of the Pod, or by `~/.kube/config`.
+pub(super) async fn client(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+    environment: impl Fn(&str) -> Option<OsString>,
+) -> Result<Client> {
+    match kubeconfig {
         Some(path) => {
-            let unusable = || format!("cannot use {}, which --kubeconfig names", path.display());
-            let kubeconfig = Kubeconfig::read_from(&path).with_context(unusable)?;
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(unusable)?
+            let made = kubeconfig_file(Some(path), context).await;
+            made.with_context(|| format!("cannot use {}, which --kubeconfig names", path.display()))
         }
-        None if options.context.is_some() => {
-            Config::from_kubeconfig(&options).await.context("cannot load the kubeconfig")?
-        }
-        None => Config::infer().await.context("no kubeconfig and no service account: give --kubeconfig")?,
-    };
-    Ok(Client::try_from(config)?)
+        None if context.is_none() && is_service_account_meant(environment) => Ok(in_cluster()?),
+        None => kubeconfig_file(None, context).await.context("no usable kubeconfig: give --kubeconfig"),
+    }
+}
+
+/// Whether the process runs in a Pod without a `KUBECONFIG`. An unusable `KUBECONFIG` is an error: the role must not act on another cluster
+/// than the one that it names.
+pub(super) fn is_service_account_meant(environment: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| environment(name).is_some_and(|value| !value.is_empty());
+    is_set("KUBERNETES_SERVICE_HOST") && !is_set("KUBECONFIG")
 }

@@ -1,11 +1,19 @@
 //! Tests of the roles in the command line, with a role that creates a ConfigMap.
 
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
 use clap::CommandFactory;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, api::PostParams};
+use prometheus_client::metrics::counter::Counter;
 use role::{BoxError, RoleContext};
 use serde_json::json;
 use server::{Config, Listen, Server};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
 
 use super::*;
 use crate::cli::Cli;
@@ -27,14 +35,19 @@ const SAMPLE: RoleDefinition = RoleDefinition {
         if args.sample_name.is_empty() {
             return Err("--sample-name is empty".into());
         }
-        Ok(Role::new("sample", move |context| create(args.clone(), context)))
+        let created: Counter = Counter::default();
+        let shown = created.clone();
+        Ok(Role::new("sample", move |context| create(args.clone(), created.clone(), context)).metrics(
+            move |registry| registry.register("sample_created", "ConfigMaps of the role", shown.clone()),
+        ))
     },
 };
 
-async fn create(args: SampleArgs, context: RoleContext) -> Result<(), BoxError> {
+async fn create(args: SampleArgs, created: Counter, context: RoleContext) -> Result<(), BoxError> {
     let maps: Api<ConfigMap> = Api::namespaced(context.client, "default");
     let map = serde_json::from_value(json!({"metadata": {"name": args.sample_name}}))?;
     maps.create(&PostParams::default(), &map).await?;
+    created.inc();
     context.readiness.ready();
     context.shutdown.requested().await;
     Ok(())
@@ -72,8 +85,46 @@ fn flags_of_a_role_are_validated_before_anything_starts() {
     assert!(alone(&[SAMPLE], &matches(&["up"])).is_none());
 }
 
+/// Far longer than an answer takes on a busy machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// The status line, head and body of an answer.
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: role\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// Waits until an answer has this text, and returns the answer.
+async fn until_has(address: SocketAddr, path: &str, text: &str) -> String {
+    let waiting = async {
+        loop {
+            let answer = get(address, path).await;
+            if answer.contains(text) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{path} never has {text:?}"))
+}
+
+/// A client without a server.
+fn nowhere() -> kube::Client {
+    kube::Client::try_from(kube::Config::new(http::Uri::from_static("http://[::1]:9"))).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_role_runs_alone_against_any_kubeconfig() {
+async fn a_role_runs_alone_against_any_kubeconfig_with_health_checks_and_metrics() {
     let listen = Some(Listen { address: "127.0.0.1:0".parse().unwrap(), advertise: None });
     let server = Server::start(Config { listen, ..Config::in_memory() }).await.unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -81,16 +132,98 @@ async fn a_role_runs_alone_against_any_kubeconfig() {
     let path = file.path().to_str().unwrap();
     let found = alone(&[SAMPLE], &matches(&["sample", "--kubeconfig", path, "--sample-name", "mine"]));
     let Alone { role, args } = found.unwrap().unwrap();
-    let client = alone::client(args.kubeconfig, args.context).await.unwrap();
+    let client = alone::client(args.kubeconfig.as_deref(), None, |_| None).await.unwrap();
 
-    let maps: Api<ConfigMap> = Api::namespaced(server.client(), "default");
-    let created = async {
-        while maps.get_opt("mine").await.unwrap().is_none() {
-            tokio::task::yield_now().await;
-        }
+    let (health, address) = listener().await;
+    let probed = async {
+        let ready = until_has(address, "/readyz?verbose", "[+]role/sample ok").await;
+        assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("readyz check passed\n"), "{ready}");
+        let metrics = get(address, "/metrics").await;
+        assert!(metrics.contains("\nsample_created_total 1\n"), "{metrics}");
+        assert!(metrics.contains("# TYPE workqueue_depth gauge"), "{metrics}");
     };
-    alone::run_until(&role, client.clone(), created).await.unwrap();
-    let failed = alone::run_until(&role, client, std::future::pending()).await.unwrap_err().to_string();
+    alone::run_until(&role, client.clone(), health, probed).await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err(), "the endpoints end with the role");
+    let maps: Api<ConfigMap> = Api::namespaced(server.client(), "default");
+    maps.get("mine").await.unwrap();
+
+    let (health, _) = listener().await;
+    let failed = alone::run_until(&role, client, health, std::future::pending()).await;
+    let failed = failed.unwrap_err().to_string();
     assert!(failed.starts_with("the role sample failed: ") && failed.contains("already exists"), "{failed}");
     server.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_that_cannot_start_is_alive_and_not_ready_until_it_fails() {
+    let gives_up = Arc::new(Notify::new());
+    let told = Arc::clone(&gives_up);
+    let role = Role::new("harbour", move |context: RoleContext| {
+        let told = Arc::clone(&told);
+        async move {
+            context.readiness.not_ready("the harbour is closed");
+            told.notified().await;
+            Err("no ship can enter".into())
+        }
+    });
+    let (health, address) = listener().await;
+    let probed = async {
+        until_has(address, "/readyz/role/harbour", "internal server error: the harbour is closed\n").await;
+        let ready = get(address, "/readyz").await;
+        assert!(ready.starts_with("HTTP/1.1 500 "), "{ready}");
+        assert!(ready.contains("[-]role/harbour failed: reason withheld\n"), "{ready}");
+        assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200 "));
+        gives_up.notify_one();
+        std::future::pending().await
+    };
+    let failed = alone::run_until(&role, nowhere(), health, probed).await.unwrap_err();
+    assert_eq!(failed.to_string(), "the role harbour failed: no ship can enter");
+    assert!(TcpStream::connect(address).await.is_err(), "the endpoints end with the role");
+}
+
+#[tokio::test]
+async fn a_role_whose_crds_cannot_be_installed_is_not_ready_and_stops() {
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ships.example.com"},
+        "spec": {"group": "example.com", "names": {"plural": "ships", "kind": "Ship"}, "versions": [{"name": "v1", "served": true}]},
+    });
+    let role = Role::new("harbour", |_| async { panic!("it starts without its CRDs") }).crd(crd);
+    let (health, address) = listener().await;
+    let probed = async {
+        let reason = "the CRDs of the role are not installed yet";
+        until_has(address, "/readyz/role/harbour", reason).await;
+    };
+    alone::run_until(&role, nowhere(), health, probed).await.unwrap();
+}
+
+#[test]
+fn health_checks_are_served_to_kubelets_unless_another_address_is_given() {
+    let address = |arguments: &[&str]| {
+        alone(&[SAMPLE], &matches(arguments)).unwrap().unwrap().args.health_listen.to_string()
+    };
+    assert_eq!(address(&["sample"]), "0.0.0.0:8081");
+    assert_eq!(address(&["sample", "--health-listen", "127.0.0.1:0"]), "127.0.0.1:0");
+}
+
+#[test]
+fn a_pod_uses_its_service_account_unless_kubeconfig_is_set() {
+    for (host, kubeconfig, expected) in
+        [("", "", false), ("10.0.0.1", "", true), ("10.0.0.1", "/a:/b", false), ("", "/a", false)]
+    {
+        let environment = |name: &str| match name {
+            "KUBERNETES_SERVICE_HOST" => Some(host.into()),
+            "KUBECONFIG" => Some(kubeconfig.into()),
+            _ => None,
+        };
+        assert_eq!(alone::is_service_account_meant(environment), expected, "{host} {kubeconfig}");
+    }
+}
+
+#[tokio::test]
+async fn an_unusable_kubeconfig_is_named_with_its_flag() {
+    let error = alone::client(Some("/no/such/file".as_ref()), None, |_| None).await.err().unwrap();
+    let text = format!("{error:#}");
+    let expected = "cannot use /no/such/file, which --kubeconfig names: cannot load the kubeconfig: ";
+    assert!(text.starts_with(expected), "{text}");
 }
