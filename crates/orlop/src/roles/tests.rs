@@ -176,7 +176,8 @@ async fn a_role_that_cannot_start_is_alive_and_not_ready_until_it_fails() {
         gives_up.notify_one();
         std::future::pending().await
     };
-    let failed = alone::run_until(&role, nowhere(), health, probed).await.unwrap_err();
+    let ended = tokio::time::timeout(PATIENCE, alone::run_until(&role, nowhere(), health, probed)).await;
+    let failed = ended.expect("the endpoints end with the role").unwrap_err();
     assert_eq!(failed.to_string(), "the role harbour failed: no ship can enter");
     assert!(TcpStream::connect(address).await.is_err(), "the endpoints end with the role");
 }
