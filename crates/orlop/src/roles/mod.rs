@@ -5,7 +5,7 @@ mod alone;
 mod tests;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 use role::{Role, RoleDefinition};
 
 use self::alone::AloneArgs;
@@ -18,18 +18,25 @@ const UP: &str = "up";
 
 /// Adds the flags of all roles and a flag `--no-NAME` to `up`, and a subcommand for each role.
 pub(crate) fn add_to(command: Command, roles: &[RoleDefinition]) -> Command {
-    let with_flags = |up: Command| {
+    let with_roles = |up: Command| {
         roles.iter().fold(up, |up, role| {
-            let up = (role.flags)(up.next_help_heading(role.name));
             let help = format!("Do not run the role {}", role.name);
-            up.arg(Arg::new(off(role)).long(off(role)).help(help).action(ArgAction::SetTrue))
+            with_flags(up, role)
+                .arg(Arg::new(off(role)).long(off(role)).help(help).action(ArgAction::SetTrue))
         })
     };
-    let command = if roles.is_empty() { command } else { command.mut_subcommand(UP, with_flags) };
+    let command = if roles.is_empty() { command } else { command.mut_subcommand(UP, with_roles) };
     roles.iter().fold(command, |command, role| {
-        let alone = AloneArgs::augment_args(Command::new(role.name).about(role.about));
-        command.subcommand((role.flags)(alone.next_help_heading(role.name)))
+        let alone = AloneArgs::augment_args(Command::new(role.name)).about(role.about);
+        command.subcommand(with_flags(alone, role))
     })
+}
+
+/// Adds the flags of a role. A derived `augment_args` replaces the description of the command by the doc comment of the flags; this keeps it.
+fn with_flags(command: Command, role: &RoleDefinition) -> Command {
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let command = (role.flags)(command.next_help_heading(role.name));
+    command.about(Resettable::from(about)).long_about(Resettable::from(long_about))
 }
 
 /// The name of the flag that switches a role off.

@@ -65,6 +65,19 @@ fn the_command_line_is_consistent_with_roles() {
 }
 
 #[test]
+fn flags_of_a_role_leave_the_description_of_a_command_as_it_is() {
+    let help = |roles: &[RoleDefinition], name: &str| {
+        let mut command = add_to(Cli::command(), roles);
+        command.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+    };
+    let description = |help: &str| help.split("Usage: ").next().unwrap().to_owned();
+    assert_eq!(description(&help(&[SAMPLE], "sample")), "Create a ConfigMap\n\n");
+    let up = help(&[SAMPLE], "up");
+    assert_eq!(description(&up), description(&help(&[], "up")));
+    assert!(up.contains("\nsample:\n") && up.contains("--no-sample"), "{up}");
+}
+
+#[test]
 fn up_runs_every_role_that_is_not_switched_off_and_serve_runs_none() {
     let names = |arguments: &[&str]| -> Vec<&str> {
         let roles = selected(&[SAMPLE], &matches(arguments)).unwrap();
