@@ -4,6 +4,7 @@
 mod cache;
 mod custom;
 mod document;
+mod parameters;
 mod paths;
 mod protobuf;
 mod schemas;

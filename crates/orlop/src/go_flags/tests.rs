@@ -1,4 +1,4 @@
-//! What Go's parsers make of arguments.
+//! The rules of Go for flags: how its parsers read arguments.
 
 use super::*;
 use crate::{etcd, kube_apiserver};

@@ -47,6 +47,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("example-scores", &["apiserver", "model", "process", "store"]),
     ("example-routes", &["mount"]),
+    ("example-teams", &["controller", "mount", "role"]),
     ("pgtest", &[]),
     ("test-tools", &[]),
     ("bench", &["apiserver", "kinds", "model", "pgtest", "process", "server", "store", "x509"]),
@@ -60,7 +61,8 @@ const TESTS_MAY_IMPORT: &[&str] = &["oracle", "pgtest", "test-tools"];
 
 /// Additional imports of the tests of a product: they run the product on a server, which the product itself
 /// never imports.
-const TESTS_OF_PRODUCTS: &[(&str, &[&str])] = &[("example-routes", &["process", "server"])];
+const TESTS_OF_PRODUCTS: &[(&str, &[&str])] =
+    &[("example-routes", &["process", "server"]), ("example-teams", &["orlop", "server"])];
 
 /// External crates that only these crates of the workspace may import, with the reason. `bench` measures the
 /// same work without Orlop's code, and so imports its dependencies.
@@ -78,7 +80,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("x509-cert", &[], "x509-parser reads and rcgen writes certificates"),
     (
         "kube",
-        &["controller", "cluster-controllers", "role", "server", "orlop", "example-routes"],
+        &["controller", "cluster-controllers", "role", "server", "orlop", "example-routes", "example-teams"],
         "what serves the API never calls it as a client",
     ),
     (
@@ -96,6 +98,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
             "bench",
             "example-scores",
             "example-routes",
+            "example-teams",
         ],
         "model and kinds have no I/O and no async",
     ),

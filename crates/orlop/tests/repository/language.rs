@@ -1,18 +1,11 @@
 //! Plain technical English: openings of doc comments and log messages, named parameters, CRDs by their name.
-//!
-//! `language.txt` lists the files that still break a rule, with the number of their offences. The list only
-//! shrinks: a new offence fails, and so does an entry that is too large. `SHRINK=1 cargo test -p orlop --test
-//! repository language` lowers its numbers to those of the sources.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::path::Path;
 
 use crate::{
-    sources::{Source, report, root, rust_files},
+    sources::{Source, report, rust_files},
     syntax::{code, functions, is_tuple, log_messages},
 };
-
-/// The file of exceptions, from the root: a line has a rule, a number of offences and a path.
-const EXCEPTIONS: &str = "crates/orlop/tests/repository/language.txt";
 
 /// First words of a doc comment that hide its subject in a relative clause.
 const OPENINGS: [&str; 8] = ["What", "Who", "Whoever", "Whom", "Whose", "How", "Where", "That"];
@@ -102,71 +95,16 @@ fn definition_modules(source: &Source) -> Vec<String> {
     parts.filter(|part| is_definition(part)).take(1).map(|part| part.into_owned()).collect()
 }
 
-/// The exceptions: the number of offences of a rule that a file may have.
-fn exceptions() -> BTreeMap<(String, String), usize> {
-    let text = fs::read_to_string(root().join(EXCEPTIONS)).unwrap_or_default();
-    let entry = |line: &str| {
-        let mut words = line.split_whitespace();
-        let (rule, count, path) = (words.next()?, words.next()?, words.next()?);
-        Some(((rule.to_owned(), path.to_owned()), count.parse().ok()?))
-    };
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| entry(line).unwrap_or_else(|| panic!("{EXCEPTIONS}: {line}"))).collect()
-}
-
-/// Writes the exceptions with numbers that are no larger than those of the sources.
-fn shrink(listed: &BTreeMap<(String, String), usize>, found: &BTreeMap<(String, String), Vec<String>>) {
-    let text = fs::read_to_string(root().join(EXCEPTIONS)).unwrap_or_default();
-    let mut lines: Vec<String> =
-        text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect();
-    for ((rule, path), count) in listed {
-        let offences = found.get(&(rule.clone(), path.clone())).map_or(0, Vec::len);
-        if offences.min(*count) > 0 {
-            lines.push(format!("{rule} {} {path}", offences.min(*count)));
-        }
-    }
-    fs::write(root().join(EXCEPTIONS), lines.join("\n") + "\n").expect("the list can be written");
-}
-
 #[test]
 fn the_language_is_plain() {
-    let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-    for source in rust_files() {
-        for rule in &RULES {
-            let offences = (rule.offences)(&source);
-            if !offences.is_empty() {
-                found.insert((rule.name.to_owned(), source.path.display().to_string()), offences);
-            }
-        }
-    }
-    if std::env::var_os("SHRINK").is_some() {
-        shrink(&exceptions(), &found);
-    }
-    let listed = exceptions();
+    let sources = rust_files();
     let mut all = Vec::new();
-    for rule in &RULES {
-        let mut offences = Vec::new();
-        for ((_, path), texts) in found.iter().filter(|((name, _), _)| name == rule.name) {
-            let allowed = listed.get(&(rule.name.to_owned(), path.clone())).copied().unwrap_or_default();
-            if texts.len() > allowed {
-                offences.push(format!("{path}: {} where {allowed} are listed: {texts:#?}", texts.len()));
-            }
+    for Rule { name, meaning, offences } in &RULES {
+        for source in &sources {
+            let found = offences(source).into_iter();
+            all.extend(found.map(|text| format!("{}: {text} [{name}: {meaning}]", source.path.display())));
         }
-        for ((_, path), count) in listed.iter().filter(|((name, _), _)| name == rule.name) {
-            let texts = found.get(&(rule.name.to_owned(), path.clone())).map_or(0, Vec::len);
-            if texts < *count {
-                offences.push(format!(
-                    "{EXCEPTIONS}: {} {count} {path}: lower it to {texts} (SHRINK=1 does)",
-                    rule.name
-                ));
-            }
-        }
-        all.extend(
-            offences.into_iter().map(|offence| format!("[{}: {}] {offence}", rule.name, rule.meaning)),
-        );
     }
-    let unknown = listed.keys().filter(|(name, _)| RULES.iter().all(|rule| rule.name != name));
-    all.extend(unknown.map(|(name, _)| format!("{EXCEPTIONS}: there is no rule {name}")));
     report("the language is not plain", &all);
 }
 

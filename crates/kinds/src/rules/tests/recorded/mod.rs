@@ -133,7 +133,7 @@ macro_rules! recorded {
     ($($test:ident: $kind:literal, $file:literal;)*) => {
         $(#[test]
         fn $test() {
-            replay($kind, include_str!(concat!("recorded/", $file, ".json")));
+            replay($kind, include_str!(concat!($file, ".json")));
         })*
     };
 }

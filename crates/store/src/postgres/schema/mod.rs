@@ -11,8 +11,7 @@ use crate::types::Error;
 const OLDEST: i32 = 15;
 
 /// Step `n` brings version `n` to version `n + 1`. A step that was released is never changed.
-pub const STEPS: &[&str] =
-    &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
+pub const STEPS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
 
 /// Migrates the database to the version of this program. Of several servers that start at once one does it.
 pub async fn migrate(session: &mut Session, address: &Address) -> Result<(), Error> {

@@ -25,7 +25,7 @@ fn sorted(mut errors: Vec<String>) -> Vec<String> {
 
 #[test]
 fn values_are_validated_as_by_kubernetes() {
-    for entry in parse(include_str!("recorded/values.json")).as_array().unwrap() {
+    for entry in parse(include_str!("values.json")).as_array().unwrap() {
         let schema = compile(entry["schema"].clone());
         for case in entry["cases"].as_array().unwrap() {
             let (mut body, _) = match (read(&schema, &case["body"]), case.get("failed")) {
@@ -52,7 +52,7 @@ fn values_are_validated_as_by_kubernetes() {
 
 #[test]
 fn bodies_are_decoded_as_by_kubernetes() {
-    let recorded = parse(include_str!("recorded/shapes.json"));
+    let recorded = parse(include_str!("shapes.json"));
     let schema = compile(recorded["schema"].clone());
     for case in recorded["cases"].as_array().unwrap() {
         let mut body = match case.get("raw") {
@@ -80,7 +80,7 @@ fn bodies_are_decoded_as_by_kubernetes() {
 
 #[test]
 fn formats_are_validated_as_by_kubernetes() {
-    for (name, texts) in &object(parse(include_str!("recorded/formats.json"))) {
+    for (name, texts) in &object(parse(include_str!("formats.json"))) {
         let format = Format::named(name);
         for (kind, fits) in [("good", true), ("bad", false)] {
             for text in texts[kind].as_array().unwrap() {
