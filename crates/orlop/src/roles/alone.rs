@@ -32,10 +32,9 @@ pub(crate) struct AloneArgs {
 
     /// Address for /healthz, /livez, /readyz and /metrics over plain HTTP; port 0 selects a free one
     ///
-    /// Kubelets and Prometheus connect to the address of the Pod, so the default is not a loopback address. Clients
-    /// need no credentials: outside of a Pod, 127.0.0.1:8081 restricts the endpoints to this machine. Several roles on
-    /// one machine need different ports.
-    #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:8081", help_heading = "Observation")]
+    /// Clients need no credentials, so the default serves this machine alone. In a Pod use 0.0.0.0:8081: kubelets and
+    /// Prometheus connect to the address of the Pod. Several roles on one machine need different ports.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8081", help_heading = "Observation")]
     pub(crate) health_listen: ListenAddress,
 
     #[command(flatten)]

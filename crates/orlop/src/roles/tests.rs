@@ -212,12 +212,12 @@ async fn a_role_whose_crds_cannot_be_installed_is_not_ready_and_stops() {
 }
 
 #[test]
-fn health_checks_are_served_to_kubelets_unless_another_address_is_given() {
+fn health_checks_are_served_on_loopback_unless_another_address_is_given() {
     let address = |arguments: &[&str]| {
         alone(&[SAMPLE], &matches(arguments)).unwrap().unwrap().args.health_listen.to_string()
     };
-    assert_eq!(address(&["sample"]), "0.0.0.0:8081");
-    assert_eq!(address(&["sample", "--health-listen", "127.0.0.1:0"]), "127.0.0.1:0");
+    assert_eq!(address(&["sample"]), "127.0.0.1:8081");
+    assert_eq!(address(&["sample", "--health-listen", "0.0.0.0:9"]), "0.0.0.0:9");
 }
 
 #[test]
