@@ -47,6 +47,7 @@ async fn serve(mut config: server::Config) -> Result<()> {
 /// Adds the flag that helps.
 fn explain(error: Error) -> anyhow::Error {
     match error {
+        Error::Listen(_) => anyhow!("{error}; --listen HOST:PORT names the address"),
         Error::Unwritable { .. } => {
             anyhow!("{error}; choose another folder with --data, or make this one writable")
         }
