@@ -33,6 +33,8 @@ pub const TEAMS_ROLE: RoleDefinition = RoleDefinition {
 };
 
 const NAME: &str = "teams";
+/// The Secret in `kube-system` with the certificates of the webhook server.
+const SECRET: &str = "teams-webhook";
 const TEAMS: ResourceKind =
     ResourceKind { group: "teams.example.com", version: "v1", kind: "Team", plural: "teams" };
 const NAMESPACES: ResourceKind =
@@ -55,13 +57,20 @@ pub struct TeamsArgs {
 /// The product: its CRD, its rights, its route and its start function.
 fn role(args: TeamsArgs) -> Role {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let named = |mut rule: Value, name: &str| {
+        rule["resourceNames"] = json!([name]);
+        rule
+    };
     Role::new(NAME, move |context| run(args.clone(), context))
         .crd(crd())
         .rule(rule(TEAMS.group, &["teams"], &["get", "list", "watch"]))
         .rule(rule(TEAMS.group, &["teams/status"], &["patch"]))
-        .rule(rule("", &["namespaces"], &["get", "list", "watch", "create", "patch"]))
-        .rule(rule("", &["secrets"], &["get", "list", "watch", "create", "update", "patch"]))
-        .rule(rule(WEBHOOKS.group, &[WEBHOOKS.plural], &["get", "list", "watch", "create", "patch"]))
+        .rule(rule("", &["namespaces"], &["get", "list", "watch", "create"]))
+        // Of Secrets and webhook configurations only its own: the name of an object to create cannot be restricted.
+        .rule(rule("", &["secrets"], &["create"]))
+        .rule(named(rule("", &["secrets"], &["get", "list", "watch", "patch"]), SECRET))
+        .rule(rule(WEBHOOKS.group, &[WEBHOOKS.plural], &["create"]))
+        .rule(named(rule(WEBHOOKS.group, &[WEBHOOKS.plural], &["get", "list", "watch", "patch"]), NAME))
         .mount(Mount::new("/api/teams/v1", list_teams))
 }
 
@@ -207,9 +216,14 @@ impl Validate for RefuseSystemNames {
     type Object = Team;
 
     async fn validate(&self, request: &AdmissionRequest<Team>) -> Verdict {
-        match request.name.as_str() {
-            "default" => Verdict::forbid("default is a Namespace of the system"),
-            name if name.starts_with("kube-") => Verdict::forbid("kube- is the prefix of system Namespaces"),
+        let metadata = request.object.as_ref().map(|team| &team.metadata);
+        // A name that the server generates begins with `generateName`.
+        let prefix = metadata.and_then(|metadata| metadata.name.as_ref().or(metadata.generate_name.as_ref()));
+        match prefix.map(String::as_str) {
+            Some("default") => Verdict::forbid("default is a Namespace of the system"),
+            Some(name) if name.starts_with("kube-") => {
+                Verdict::forbid("kube- is the prefix of system Namespaces")
+            }
             _ => Verdict::allow(),
         }
     }
@@ -260,7 +274,7 @@ async fn run(args: TeamsArgs, context: RoleContext) -> Result<(), BoxError> {
     });
     let webhooks = Objects::new(&client, &WEBHOOKS.resource(), None);
     webhooks.apply::<IgnoredAny>(NAME, &Apply::new(NAME).force(), &configuration).await?;
-    let certificate = ManagedCertificate::new(client.clone(), "kube-system", "teams-webhook", [host])
+    let certificate = ManagedCertificate::new(client.clone(), "kube-system", SECRET, [host])
         .inject_into(CaTarget::validating(NAME));
     let served = certificate.served();
     let webhook = WebhookServer::new().validating("/validate", RefuseSystemNames).run(

@@ -71,8 +71,12 @@ async fn a_team_gets_a_namespace_that_goes_with_it_and_system_names_are_refused(
     until("the Team is Ready", is_reconciled).await;
     assert!(namespaces.get_opt("radar").await.unwrap().is_some());
 
-    let refused = teams.create(&PostParams::default(), &team("kube-radar")).await.unwrap_err();
-    assert!(refused.to_string().contains("kube- is the prefix of system Namespaces"), "{refused}");
+    let mut generated = team("any");
+    (generated.metadata.name, generated.metadata.generate_name) = (None, Some("kube-".to_owned()));
+    for hostile in [team("kube-radar"), generated] {
+        let refused = teams.create(&PostParams::default(), &hostile).await.unwrap_err();
+        assert!(refused.to_string().contains("kube- is the prefix of system Namespaces"), "{refused}");
+    }
 
     let path = "/api/teams/v1/teams";
     let listed = get(&server, loopback::administrator(), path).await;
